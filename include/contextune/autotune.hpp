@@ -22,13 +22,13 @@ namespace contextune {
 ///     saxpy(n, 2.0f, x, y);
 ///
 /// @param name  what it is called in logs
-/// @param space a ConfigSpace, a vector of Configs or of a struct with a `Config describe(const
-///              Struct&)` (the function is then given the struct), or a callable of `const Device&`
-///              that gives one of these and is asked once, at the first call. The first config that
-///              is kept is the default.
-/// @param key   what makes two calls the same problem, from the arguments: whole numbers, enums,
-///              and optionals, pairs, tuples and arrays of these, or within one another; texts,
-///              vectors and Keys as well, which are dearer
+/// @param space a ConfigSpace, a vector of Configs or of a struct, or a callable of `const Device&`
+///              that gives one of these. The struct has a `Config describe(const Struct&)`, and the
+///              function is then given the struct. The callable is asked once, at the first call.
+///              The first config that is kept is the default.
+/// @param key   gives, from the arguments, the key that makes two calls the same problem. It is
+///              made of whole numbers, enums, and optionals, pairs, tuples and arrays of these, or
+///              within one another. Texts, vectors and Keys work as well, but cost more.
 /// @param prune true keeps a config for a problem; from config and arguments
 /// @param function from config and arguments
 /// @throws Error if the space is empty or names a config twice, or an option is out of range

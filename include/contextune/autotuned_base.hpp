@@ -33,7 +33,7 @@ class AutotunedBase {
   /// Why configs do not run, by their number.
   using Reasons = std::vector<std::pair<std::uint32_t, std::string>>;
 
-  /// What became of the configs of one problem.
+  /// The result of pruning the configs of one problem.
   struct Pruning {
     std::vector<std::uint32_t> kept;
     contextune_pruned pruned{};
@@ -59,7 +59,7 @@ class AutotunedBase {
   }
   /// Nothing is kept of further problems.
   [[nodiscard]] bool is_full() const noexcept { return shared_->problems.is_full(); }
-  /// What every call of a problem without configs throws.
+  /// The text of the Error that every call of a problem without configs throws.
   [[nodiscard]] std::string failure_of(const Key& key, const Pruning& pruning) const;
   /// A new problem; `kept` may be empty: every call of it fails.
   Problem& add(std::unique_ptr<Problem> problem, Pruning pruning);
@@ -70,11 +70,12 @@ class AutotunedBase {
                                                          std::exception_ptr thrown) const;
   Problem& publish(const Problem& old, std::unique_ptr<Problem> by);
 
-  /// What it runs outside of regions; CONTEXTUNE_UNSETTLED: the long way has to find out.
+  /// The config that the problem runs outside of regions; CONTEXTUNE_UNSETTLED: the slow path has
+  /// to find out.
   [[nodiscard]] std::uint32_t settled(const Problem& problem) const noexcept {
     if (problem.number == Problem::untuned)
       return problem.kept.empty() ? CONTEXTUNE_UNSETTLED : problem.kept.front();
-    // One that takes a near size's has no winner of its own, or near_as_of is out of date.
+    // A problem that takes a near size's winner has none of its own, or near_as_of is out of date.
     const Problem* const near = problem.near.load(std::memory_order_acquire);
     if (near != nullptr && problem.near_as_of.load(std::memory_order_relaxed) ==
                                shared_->num_settled.load(std::memory_order_relaxed)) {
@@ -95,7 +96,7 @@ class AutotunedBase {
     return shared_->tunable.load(std::memory_order_relaxed);
   }
   [[nodiscard]] RegionOptions region_options(void* communicator) const;
-  /// What `config` becomes with those parameters set.
+  /// `config` with those parameters set.
   /// @throws Error unless overriding is allowed and the config has all of them
   [[nodiscard]] Config override_of(const Config& config, const Config& set) const;
   /// The ranks of a communicator, as part of a key: empty: all of the job, or this one alone.

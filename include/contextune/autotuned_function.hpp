@@ -19,37 +19,38 @@ namespace contextune {
 /// A whole function that has configs, as autotune() makes it. Called like the function, without the
 /// config.
 ///
-/// A call whose key is new is pruned, and every config that is left is timed by running the
-/// function with it again and again, in a region of that problem's own ("gemm{key=4096}") whose
-/// body is repeated; the winner is kept if alternating runs confirm that it is faster than the
-/// default, runs once more, and its value is the call's. Later calls with that key run the winner
-/// at once: without a lock or an allocation, where the key function returns whole numbers. So the
-/// function is AutotuneOptions::repeatable, or `restore` there says how to make it so; else the
-/// default runs twice, and is not tuned where that leaves something else in device memory.
+/// A call with a new key prunes the configs first. Every config that is left is timed by running
+/// the function with it again and again. This happens in a region of that problem's own
+/// ("gemm{key=4096}"), whose body is repeated. The winner is kept if alternating runs confirm that
+/// it is faster than the default. It then runs once more, and its value is the call's. Later calls
+/// with that key run the winner at once, without a lock or an allocation where the key function
+/// returns whole numbers. So the function is AutotuneOptions::repeatable, or `restore` there says
+/// how to make it so. Otherwise the default runs twice, and the function is not tuned where that
+/// leaves something else in device memory.
 ///
-/// A config takes the time from the first start to the last end of what the calling thread does
-/// with it on one GPU: kernels, copies and NCCL's collectives, on any streams. Collectives are part
-/// of the function and not tuned for themselves; a config that launches a CUDA graph cannot be
-/// timed, and is not chosen.
+/// The time of a config runs from the first start to the last end of the calling thread's work with
+/// it on one GPU. That work is kernels, copies and NCCL's collectives, on any streams. Collectives
+/// are part of the function and not tuned for themselves; a config that launches a CUDA graph
+/// cannot be timed, and is not chosen.
 ///
 /// Inside an open region it takes part in that region's passes as a Tunable does, and repeats
 /// nothing. Without a GPU, where contextune is disabled, and while a stream is captured, it runs
 /// once with the first config that is kept.
 ///
 /// A config has failed if the function throws with it, or returns an enum (cudaError_t, CUresult)
-/// that is not 0: the default runs in its place. A default that cannot run when it is first tried
-/// leaves its place to the next config. That is why arguments reach the function as lvalues.
+/// that is not 0. The default then runs in its place. A default that cannot run when it is first
+/// tried leaves its place to the next config. That is why arguments reach the function as lvalues.
 ///
 /// Ranks that tune together (contextune::join(), `contextune run -n`) agree on every pass, and the
-/// slowest one counts: all of them have to call the function alike, with the same new keys in the
-/// same order. Each run that is measured begins on all ranks at once, when none of them has work of
-/// the run before under way; RegionOptions::align says otherwise.
+/// slowest rank counts. All of them have to call the function alike, with the same new keys in the
+/// same order. Each measured run begins on all ranks at once, when none has work of the run before
+/// under way, unless RegionOptions::align says otherwise.
 ///
-/// Any thread may call it, if the callables allow that; of several that call it with one new key,
-/// one tunes and the others run the default meanwhile. Keys that several threads tune on one device
-/// at the same time disturb each other's times: what is not confirmed for that keeps its default,
-/// so a program that tunes before it starts its threads gets better winners. Move-only; what it has
-/// found stays with the process.
+/// Any thread may call it, if the callables allow that. If several threads call it with one new
+/// key, one tunes and the others run the default meanwhile. Keys that several threads tune on one
+/// device at the same time disturb each other's times. A key that is not confirmed because of that
+/// keeps its default. A program that tunes before it starts its threads thus gets better winners.
+/// Move-only; its findings stay with the process.
 ///
 /// @tparam ConfigType what the function is given: Config, or the struct of its config space
 /// @tparam Callables  detail::Callables: the author's, beside the function
@@ -103,14 +104,14 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   [[nodiscard]] auto inputs(Inputs of_call) && {
     return with_callables(std::move(callables_).with_inputs(std::move(of_call)));
   }
-  /// The LaunchShape that a config launches, from config and arguments. What the device does not
-  /// allow is pruned, before the author's own pruning.
+  /// The LaunchShape that a config launches, from config and arguments. Configs that the device
+  /// does not allow are pruned, before the author's own pruning.
   template <class Shape>
   [[nodiscard]] auto shape(Shape of_call) && {
     return with_callables(std::move(callables_).with_shape(std::move(of_call)));
   }
   /// The kernel that shape() is for, as kernel_limits() takes it, or a callable of config and
-  /// arguments that gives it: what it was compiled for is pruned by, too.
+  /// arguments that gives it. Configs beyond its compiled limits are pruned, too.
   template <class Kernel>
   [[nodiscard]] auto kernel(Kernel launched) && {
     return with_callables(std::move(callables_).with_kernel(std::move(launched)));
@@ -140,10 +141,10 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   /// Tunes the problem of that size now, unless it is tuned, with the arguments that inputs()
   /// gives.
   /// @return whether it is tuned. False where contextune_current_place() says that nothing can be
-  ///         repeated: in a region, in a capture, and where nothing is tuned, for which
-  ///         contextune_state_reason() has the reason: before the program has initialised CUDA,
-  ///         which is not done for it, say. inputs() is not asked then, and a later call is tuned
-  ///         as ever.
+  ///         repeated: in a region, in a capture, and where nothing is tuned.
+  ///         contextune_state_reason() has the reason for the last: the program has not initialised
+  ///         CUDA yet, say, which is not done for it. inputs() is not called then, and a later call
+  ///         is tuned as ever.
   bool tune(std::uint64_t size) {
     static_assert(Callables::has_inputs, "tune(size) needs inputs()");
     if (contextune_current_place() != contextune_place_free) return false;
@@ -154,7 +155,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
           void* const communicator = options().communicator;
           Problem& problem = problem_of(communicator, args...);
           say_untuned(problem, options().verbose);
-          // What a near size lends it is no winner of its own.
+          // A winner borrowed from a near size is not its own.
           const auto is_tuned = [this](const Problem& one) {
             return contextune_tunable_settled(handle(), one.number) != CONTEXTUNE_UNSETTLED;
           };

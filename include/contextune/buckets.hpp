@@ -24,9 +24,9 @@ struct SizeBucket {
   [[nodiscard]] bool operator==(const SizeBucket& other) const = default;
 };
 
-/// How sizes of messages or problems are grouped, so that one winner holds for a range of them: by
-/// powers of two, by upper edges, or not at all. Sizes are what their author counts in: bytes,
-/// elements, rows. A value type; const use from several threads is safe.
+/// How sizes of messages or problems are grouped, so that one winner holds for a range of them.
+/// They are grouped by powers of two, by upper edges, or not at all. Sizes are what their author
+/// counts in: bytes, elements, rows. A value type; const use from several threads is safe.
 class CONTEXTUNE_EXPORT Buckets {
  public:
   /// Powers of two, rounded up.
@@ -34,15 +34,15 @@ class CONTEXTUNE_EXPORT Buckets {
 
   /// Every size is a bucket of its own.
   [[nodiscard]] static Buckets exact() noexcept;
-  /// Upper edges in ascending order, each the last of its bucket. What is larger than the last edge
-  /// is one more bucket.
+  /// Upper edges in ascending order, each the last of its bucket. Sizes larger than the last edge
+  /// form one more bucket.
   /// @throws Error if there is none, one is 0, or they do not ascend
   [[nodiscard]] static Buckets edges(std::vector<std::uint64_t> edges);
 
   /// "pow2", "exact", or upper edges: "4096,64K,1M". @throws Error that quotes what it cannot use
   [[nodiscard]] static Buckets parse(std::string_view text);
 
-  /// What parse reads.
+  /// The text that parse() reads.
   [[nodiscard]] std::string to_string() const;
 
   [[nodiscard]] SizeBucket bucket_of(std::uint64_t size) const noexcept;
@@ -64,7 +64,7 @@ class CONTEXTUNE_EXPORT Buckets {
 
 // Sizes are near by their ratio; in whole numbers, so that every rank finds the same.
 
-/// Whether `one` is nearer to `size` than `other` is. Of two that are as near it is the smaller.
+/// Whether `one` is nearer to `size` than `other` is. The smaller of two equally near sizes wins.
 [[nodiscard]] CONTEXTUNE_EXPORT bool is_nearer(std::uint64_t one, std::uint64_t other,
                                                std::uint64_t size) noexcept;
 

@@ -91,8 +91,8 @@ class ChoiceBase {
 template <class Signature>
 class Choice;
 
-/// One operation with several implementations, each with configs of its own, each any number of
-/// kernels, copies and NCCL calls on streams of the current device:
+/// An operation with several implementations, each with configs of its own. An implementation is
+/// any number of kernels, copies and NCCL calls on streams of the current device.
 ///
 ///     contextune::Choice<ncclResult_t(const float*, float*, std::size_t, cudaStream_t)>
 ///     all_reduce(
@@ -110,26 +110,28 @@ class Choice;
 /// throws, or returns an enum that is not 0. Adding one runs nothing; add all before the first
 /// call.
 ///
-/// A problem is searched when it is first called for, in its region's passes as a Tunable is: the
+/// A problem is searched when it is first called for, in its region's passes as a Tunable is. The
 /// cost of a config is the time from the first start to the last end of its work in one call.
-/// Outside of a region, or with Select::Immediate, it is searched at once: in a region of its own
-/// that repeats the call on what `make_inputs` gives, or else on the memory that `buffers` names,
-/// which is put back before each repetition; or on memory as it is if it is `repeatable`. Without
-/// any of these it keeps its default.
+/// Outside of a region, or with Select::Immediate, the problem is searched at once, in a region of
+/// its own that repeats the call. The repetitions use the arguments that `make_inputs` gives, or
+/// else the memory that `buffers` names, which is put back before each repetition. If the choice is
+/// `repeatable`, they use memory as it is. Without any of these the problem keeps its default.
 ///
-/// Where `buffers` names outputs, each implementation is first run once against the default, on the
-/// same inputs, and what computes something else is never chosen. So this is what runs beside the
-/// caller's own work, live mode included: with outputs, the default and each implementation once a
-/// problem; with `make_inputs` or `buffers` outside of a region that is searched, the repetitions.
+/// If `buffers` names outputs, each implementation is first run once against the default, on the
+/// same inputs. An implementation that computes something else is never chosen. With outputs, the
+/// default and each implementation thus run once a problem beside the caller's own work, live mode
+/// included. With `make_inputs` or `buffers` outside of a region that is searched, the repetitions
+/// do so, too. Nothing else does.
 ///
-/// With several ranks all of this is agreed: they try the same implementation at the same time, and
-/// what is wrong or fails on one is given up on all. Nobody waits longer than presync_timeout for a
-/// rank that does not come; all run the default then. In a live region they run what was found
-/// elsewhere (by timings(), say), else the default. An
-/// implementation that waits for its peers and fails on some of them only needs `abandon`; without
-/// it, what has begun on the others waits for ever, as an NCCL call would that one rank left out.
+/// Several ranks agree on all of this: they try the same implementation at the same time. An
+/// implementation that is wrong or fails on one rank is given up on all. Nobody waits longer than
+/// presync_timeout for a rank that does not come; all run the default then. In a live region they
+/// run the winner found elsewhere (by timings(), say), else the default. An implementation that
+/// waits for its peers and fails on some of them only needs `abandon`. Without it, the work begun
+/// on the others waits for ever, as an NCCL call would that one rank left out.
 ///
-/// Each device that it is called on has winners of its own, as for functions; unless ranks do it.
+/// Each device that it is called on has winners of its own, as for functions, unless several ranks
+/// do it.
 ///
 /// Any thread may call it, if the callables allow that. With several ranks, one thread at a time.
 template <class Result, class... Args>
@@ -143,7 +145,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
   explicit Choice(std::string name, const ChoiceOptions& options = {})
       : ChoiceBase(std::move(name), options) {}
 
-  /// One more implementation, with one way to run.
+  /// Adds an implementation with one way to run.
   /// @throws Error for a name that is taken, and after the first call
   Choice& add(std::string name, Function function, ImplementationOptions options = {}) {
     return add(contextune_fusion_auto, std::move(name), nullptr, std::move(function),
@@ -155,7 +157,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
     return add(contextune_fusion_auto, std::move(name), &space, std::move(function),
                std::move(options));
   }
-  /// The same of one that is fused with what else is done, or not; see Fusion.
+  /// The same for an implementation that is fused with other work, or not; see Fusion.
   Choice& add_fused(std::string name, const ConfigSpace& space, Function function,
                     ImplementationOptions options = {}) {
     return add(contextune_fusion_on, std::move(name), &space, std::move(function),
@@ -180,7 +182,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
     size_ = std::move(bytes);
     return *this;
   }
-  /// Of what type the elements are, "f32"; text that outlives the call.
+  /// The type of the elements, "f32"; text that outlives the call.
   Choice& type(std::function<std::string_view(std::add_lvalue_reference_t<Args>...)> type) {
     type_ = std::move(type);
     return *this;
@@ -210,8 +212,9 @@ class Choice<Result(Args...)> : public ChoiceBase {
     return *this;
   }
 
-  /// Does it. Throws what the implementation throws that did the caller's work, and what the hints
-  /// throw. A settled choice is called without lock and allocation (but for those of the hints).
+  /// Does the operation. Passes on exceptions of the implementation that did the caller's work, and
+  /// of the hints. A settled choice is called without lock and allocation (but for those of the
+  /// hints).
   Result operator()(Args... args) {
     const Problem problem = problem_of(args...);
     if (claim_hints()) measure_hints(problem, args...);
@@ -221,16 +224,17 @@ class Choice<Result(Args...)> : public ChoiceBase {
     if (wants != contextune_want_call) name(call, args...);
     std::optional<Inputs> inputs;
     if (wants == contextune_want_alone && make_) inputs.emplace(*this, problem);
-    // What it says of the caller's run is in `call`.
+    // The outcome of the caller's run is in `call`.
     static_cast<void>(
         contextune_choice_call(handle(), number, &call.run, inputs ? &inputs->call.run : nullptr));
     return call.take();
   }
 
-  /// What was measured for a problem of that size, type and key, in an earlier run if its winner is
-  /// stored; measured now if nothing was, on what `make_inputs` gives. Empty: contextune_error()
-  /// says why. So it is before the program has initialised CUDA, which is not done for it, and
-  /// where nothing is tuned at all (contextune_state_reason()); `make_inputs` is then not called.
+  /// The timings of a problem of that size, type and key, from an earlier run if its winner is
+  /// stored. If nothing was measured, it is measured now, on the arguments that `make_inputs`
+  /// gives. Empty: contextune_error() says why. The list is empty before the program has
+  /// initialised CUDA, which is not done for it, and where nothing is tuned at all
+  /// (contextune_state_reason()). `make_inputs` is then not called.
   [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, std::int64_t number = 0) {
     const std::uint32_t index =
         number_of(problem.bytes, problem.type, number, static_cast<bool>(number_), nullptr);
@@ -241,7 +245,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
   }
 
  private:
-  /// One call and its arguments, as the C functions see them.
+  /// A call and its arguments, as the C functions see them.
   struct Call {
     Call(Choice& of, std::tuple<std::add_lvalue_reference_t<Args>...> given)
         : choice(of), arguments(given) {
@@ -286,7 +290,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
     std::vector<contextune_memory> memory;
     contextune_choice_run run{};
   };
-  /// What `make_inputs` gives, and a call on it.
+  /// The arguments that `make_inputs` gives, and a call on them.
   struct Inputs {
     Inputs(Choice& choice, const Problem& problem)
         : values(choice.make_(problem)),

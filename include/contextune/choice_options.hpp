@@ -29,25 +29,25 @@ struct ChoiceOptions {
   int ranks = 0;
   /// An ncclComm_t whose ranks do it, one a process: some of the job or all. They agree among
   /// themselves, and have winners of their own. Rank 0 of the job leads their talks: it has to have
-  /// a choice over ranks as well, or a region that it shares. In the passes of a region that is
-  /// repeated all ranks of the job take part, in a group or not; where they do not all enter it,
+  /// a choice over ranks as well, or a region that it shares. All ranks of the job take part in the
+  /// passes of a region that is repeated, in a group or not. If they do not all enter it,
   /// Select::Immediate waits for the group alone.
   void* communicator = nullptr;
   /// By how much outputs may differ from the default's: "f32:1e-5". Empty: not in a bit.
   std::string tolerance = {};
   /// Doing it again changes nothing but its outputs, so that no memory has to be put back.
   bool repeatable = false;
-  /// Calls in each pass, one after the other, where it is searched outside of a region: what it
-  /// takes in a row, as in a loop that does not wait, and not by itself. More than one only if it
-  /// is repeatable. One more, which is not timed, comes before where passes are compared as a
-  /// whole.
+  /// Calls in each pass, one after the other, where the choice is searched outside of a region.
+  /// They give the time of a call in a row, as in a loop that does not wait, and not by itself.
+  /// More than one only if the choice is repeatable. Where passes are compared as a whole, an
+  /// untimed call comes before those of each pass.
   int calls_per_pass = 1;
   int n_warmup = 0;  ///< calls of each config that do not count; 0: as the region
   int n_repeat = 0;  ///< and that do; 0: as the region
   /// Which sizes are one problem, where the choice says its size().
   Buckets buckets = {};
-  /// Sizes that are measured before the first call outside of a region, for what else that call is
-  /// about, on what make_inputs gives.
+  /// Sizes that are measured before the first call outside of a region, with that call's type and
+  /// key, on the arguments that make_inputs gives.
   std::vector<std::uint64_t> hints = {};
   /// Outside of regions. The winner of another size is compared with the default once before it
   /// runs.
@@ -56,7 +56,7 @@ struct ChoiceOptions {
   std::uint32_t nearest_within = 4;
 };
 
-/// What is to be done, for `supports` and `make_inputs`.
+/// A problem, as `supports` and `make_inputs` see it.
 struct Problem {
   std::size_t bytes = 0;       ///< 0: it has no size
   std::string_view type = {};  ///< "f32"; empty: none was given
@@ -64,26 +64,27 @@ struct Problem {
   std::string_view key = {};  ///< "k=4096"; empty: there is none
 };
 
-/// What may be said of one implementation.
+/// Options of one implementation.
 struct ImplementationOptions {
   /// Whether it can do the problem, which has to be the same on all ranks. Asked once a problem,
-  /// for its smallest and its largest size (2^64-1 bytes beyond the last edge). What it throws
-  /// counts as no. Empty: it can do all.
+  /// for its smallest and its largest size (2^64-1 bytes beyond the last edge). An exception counts
+  /// as no. Empty: it can do all.
   std::function<bool(const Problem&)> supports = {};
-  /// Makes its call return, and what it has on the GPU come to its end, where another rank failed
-  /// for which it may wait: sets a flag that its kernels look at, or calls ncclCommAbort on a
-  /// communicator of its own. Perhaps from another thread, while the call is under way.
+  /// Called where another rank failed for which the implementation may wait. Makes its call return
+  /// and its work on the GPU end: sets a flag that its kernels read, or calls ncclCommAbort on its
+  /// own communicator. Perhaps called from another thread, while the call is under way.
   std::function<void()> abandon = {};
 };
 
 /// The device memory of one call. To compare results, outputs are filled with other numbers before
-/// the call; one that holds places which the call follows is among `others`, too, and is not.
+/// the call. An output that holds places which the call follows is among `others`, too, and is not
+/// filled.
 struct ChoiceMemory {
   std::vector<DeviceSpan> outputs;      ///< where the result is; compared with the default's
   std::vector<DeviceSpan> others = {};  ///< what it reads, or changes on the way
 };
 
-/// What is known of one way to do a problem.
+/// The timing and state of one way to do a problem.
 struct ChoiceTiming {
   std::string implementation;
   Config config;       ///< its own parameters

@@ -12,7 +12,7 @@
 
 namespace contextune {
 
-/// One value for each parameter, in the order in which the parameters were declared. A value type;
+/// A value for each parameter, in the order in which the parameters were declared. A value type;
 /// const use from several threads is safe.
 class CONTEXTUNE_EXPORT Config {
  public:

@@ -24,14 +24,14 @@ class CONTEXTUNE_EXPORT ConfigSpace {
   /// An explicit list; its first config is the default.
   explicit ConfigSpace(std::vector<Config> configs);
 
-  /// One more factor of the product. The last declared parameter varies fastest.
+  /// Adds a factor to the product. The last declared parameter varies fastest.
   /// @throws Error if it has no values, or the name is taken
   ConfigSpace& parameter(std::string name, std::vector<Value> values);
 
-  /// One more config beside the product.
+  /// Adds a config beside the product.
   ConfigSpace& add(Config config);
 
-  /// All constraints must hold. What a constraint throws leaves configs().
+  /// All constraints must hold. configs() passes on exceptions that a constraint throws.
   ConfigSpace& constraint(Constraint keep);
 
   /// Makes this config number 0, whether or not it was declared before.

@@ -24,7 +24,8 @@ template <class Callable>
   }
 }
 
-/// What the author of a function said of it, beside the function. See AutotunedFunction for each.
+/// The callables that the author of a function gave beside the function. See AutotunedFunction for
+/// each.
 template <class Key, class Prune, class Size = Nothing, class Inputs = Nothing,
           class Shape = Nothing, class Kernel = Nothing>
 struct Callables {

@@ -10,9 +10,9 @@
 #include <contextune/config_space.hpp>
 #include <contextune/device.hpp>
 
-/// What autotune() takes as a config space: a ConfigSpace, a list of Configs or of any struct with
-/// a `Config describe(const Struct&)` in the struct's namespace, or a callable of `const Device&`
-/// that gives one of these.
+/// Config spaces of autotune(): a ConfigSpace, a list of Configs or of a struct, or a callable of
+/// `const Device&` that gives one of these. The struct may be any with a `Config describe(const
+/// Struct&)` in its own namespace.
 namespace contextune::detail {
 
 /// The configs of a function, or who knows them.

@@ -5,7 +5,7 @@
 namespace contextune {
 
 /// Tunes the regions of this process together with those of the other ranks of an NCCL
-/// communicator, all of which must call it, before their first region. See contextune_join() for
+/// communicator. All of them must call it, before their first region. See contextune_join() for
 /// what NCCL demands meanwhile.
 /// @param communicator an ncclComm_t
 /// @param seconds for which the others are waited for

@@ -26,8 +26,9 @@ struct contextune_launch_change;
 
 namespace contextune {
 
-/// One launch as the program wrote it. Valid during the call that it is given to. It notes what is
-/// read of it, so that an answer is kept for launches that agree in that and in nothing else.
+/// A launch as the program wrote it. Valid during the call that it is given to. It notes which of
+/// its values are read, so that an answer is kept for all launches that agree in these, whatever
+/// else differs.
 class LaunchInfo {
  public:
   explicit LaunchInfo(contextune_launch_view& view) noexcept;
@@ -66,8 +67,8 @@ class LaunchEdit : public LaunchInfo {
   LaunchEdit& set_block(Dim3 block) noexcept;
   LaunchEdit& set_cluster(Dim3 cluster) noexcept;
   LaunchEdit& set_shared_bytes(std::uint32_t size_bytes) noexcept;
-  /// Another function with the same parameters, by demangled name without parameters or by symbol;
-  /// of the same module, or of a cubin, fatbin or PTX file.
+  /// Another function with the same parameters, by demangled name without parameters or by symbol.
+  /// It is of the same module, or of a cubin, fatbin or PTX file.
   LaunchEdit& set_function(std::string function, std::string module_file = {});
   /// A function built with NVRTC from a CUDA C++ file. `name` is the name expression.
   LaunchEdit& set_source(std::string source_file, std::string name,
@@ -78,8 +79,8 @@ class LaunchEdit : public LaunchInfo {
   std::vector<std::string>* texts_;
 };
 
-/// What may be changed of the launches of one kernel that the program makes with <<<>>> or
-/// cuLaunchKernel, for programs that link contextune or run under it:
+/// The changes that may be made to the launches of one kernel, which the program makes with <<<>>>
+/// or cuLaunchKernel. For programs that link contextune or run under it:
 ///
 ///     contextune::Kernel("saxpy_grid_stride")
 ///         .space(contextune::ConfigSpace().parameter("block", {64, 128, 256}).parameter("per_sm",
@@ -93,8 +94,8 @@ class LaunchEdit : public LaunchInfo {
 ///
 /// Config 0 of the site is always the launch as the program wrote it; the configs of the space come
 /// after it. The callables run on the thread that launches, one at a time for a kernel, and must
-/// not call CUDA; what they throw goes into the log, and the kernel keeps its own launch. Building
-/// one is for one thread.
+/// not call CUDA. Their exceptions go into the log, and the kernel keeps its own launch. Building a
+/// Kernel is for one thread.
 class Kernel {
  public:
   using Size = std::function<std::uint64_t(const LaunchInfo&)>;
@@ -109,8 +110,8 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   Kernel& space(ConfigSpace space);
-  /// What, beside kernel, device, grid, block and shared memory, makes two launches the same
-  /// problem, as key_words.hpp says.
+  /// The key that, beside kernel, device, grid, block and shared memory, makes two launches the
+  /// same problem, as key_words.hpp says.
   template <class KeyFunction>
   Kernel& key(KeyFunction of_launch) {
     return set_key([of_launch = std::move(of_launch)](const LaunchInfo& launch) mutable {
@@ -122,8 +123,8 @@ class Kernel {
   Kernel& size(Size size);
   /// Which sizes are one bucket; powers of two if nothing is said.
   Kernel& buckets(Buckets buckets);
-  /// What a launch does whose size comes when its region is tuned: nearest is what the nearest size
-  /// has won, if this launch has that config, too; else it is tuned as it comes.
+  /// The behaviour of a launch whose size comes when its region is tuned. Nearest runs the winner
+  /// of the nearest size, if this launch has that config, too; else it is tuned as it comes.
   Kernel& unseen(UnseenSize unseen);
   /// True keeps the config for this launch.
   Kernel& prune(Prune keep);

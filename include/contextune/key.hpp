@@ -13,8 +13,8 @@
 
 namespace contextune {
 
-/// What makes two launches the same problem: named whole numbers and texts, in order. A value type;
-/// const use from several threads is safe.
+/// The key that makes two launches the same problem: named whole numbers and texts, in order. A
+/// value type; const use from several threads is safe.
 class CONTEXTUNE_EXPORT Key {
  public:
   using Part = std::variant<std::int64_t, std::string>;

@@ -16,9 +16,9 @@
 
 #include <contextune/key.hpp>
 
-/// A key function may return a Key, a whole number, a truth value, an enum or a text; an optional,
-/// pair, tuple, array, vector or other range of these; and these within one another. The lookup of
-/// a result without texts and ranges makes no allocation.
+/// A key function may return a Key, a whole number, a truth value, an enum or a text. It may also
+/// return an optional, pair, tuple, array, vector or other range of these, and these within one
+/// another. The lookup of a result without texts and ranges makes no allocation.
 namespace contextune::detail {
 
 template <class Part>

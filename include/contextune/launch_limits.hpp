@@ -21,13 +21,13 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;  ///< dynamic shared memory
 };
 
-/// What a compiled kernel allows. A number is 0 where it is not known, except for static shared
+/// The limits of a compiled kernel. A number is 0 where it is not known, except for static shared
 /// memory. A plain value.
 struct KernelLimits {
   int max_threads_per_block = 0;
   int registers = 0;  ///< of a thread
   std::size_t static_shared_bytes = 0;
-  /// That a block may ask for on the device, if the program opts in.
+  /// The most that a block may ask for on the device, if the program opts in.
   std::size_t max_dynamic_shared_bytes = 0;
 };
 
@@ -60,9 +60,9 @@ template <class Result, class... Parameters>
 }
 
 /// Why such a launch cannot be made, a clause that names the numbers: "a block has 2048 threads,
-/// and the device allows 1024". Empty: it fits. What is not known is not held against it.
+/// and the device allows 1024". Empty: it fits. Unknown limits are not held against it.
 [[nodiscard]] std::string why_not(const LaunchShape& shape, const Device& device);
-/// The same of what the compiled kernel allows.
+/// The same for the limits of the compiled kernel.
 [[nodiscard]] std::string why_not(const LaunchShape& shape, const KernelLimits& kernel,
                                   const Device& device);
 

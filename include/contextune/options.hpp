@@ -26,14 +26,15 @@ enum class Fusion {
   On,    ///< none that is unfused, where a fused one can do the problem
   Off    ///< none that is fused
 };
-/// What the winners of earlier runs are used for; see the option.
+/// The use that is made of the winners of earlier runs; see the option.
 enum class StoreUse { Tune, Stored, Off };
 enum class LogLevel { Debug, Info, Warn };
 
 /// Whose machine code is given waits when it is loaded; see the option.
 enum class Splice { Off, Own, All };
 
-/// What is tried without a declaration, because it cannot change a result; see the option auto.
+/// The knobs that are tried without a declaration, because they cannot change a result; see the
+/// option auto.
 struct AutoKnobs {
   bool chained = true;      ///< launches that are prepared while the kernel before them ends
   bool gathered = true;     ///< launches that are handed over as one graph
@@ -43,8 +44,8 @@ struct AutoKnobs {
 };
 
 /// Every knob of contextune with its default. The rows, with their meaning, are in options.def;
-/// each is also a flag of `contextune run` and a variable. Flag over variable over default; what a
-/// C++ author sets here counts as the default. A plain value.
+/// each is also a flag of `contextune run` and a variable. Flag over variable over default; a value
+/// that a C++ author sets here counts as the default. A plain value.
 struct Options {
 #define CONTEXTUNE_OPTION(type, name, default_value, scope, meaning) type name = default_value;
 #include <contextune/options.def>

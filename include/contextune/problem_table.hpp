@@ -16,15 +16,15 @@
 
 namespace contextune::detail {
 
-/// One problem of a function: a key, its size bucket included. Made at its first call, lives as
-/// long as the function. What is not atomic is written before it is published.
+/// A problem of a function: a key, its size bucket included. Made at its first call, lives as long
+/// as the function. Non-atomic members are written before publication.
 struct FunctionProblem {
   static constexpr std::uint32_t untuned = CONTEXTUNE_UNTUNED;
 
   KeyWords words;
   std::optional<Key> authors;  ///< the author's key, where the words are only a hash of it
   Key key;                     ///< as the log has it, with the size bucket
-  /// Of contextune_tunable_key; untuned: the default runs.
+  /// The number that contextune_tunable_key() gave; untuned: the default runs.
   std::uint32_t number = untuned;
   std::vector<std::uint32_t> kept;      ///< configs, the default first; empty: `failure` says why
   std::uint32_t num_failed = 0;         ///< defaults that could not run before the one of now
@@ -33,8 +33,8 @@ struct FunctionProblem {
   std::string why_untuned = {};         ///< with no number: its ranks were not found, a sentence
   std::optional<std::uint64_t> size{};  ///< the largest of its bucket, to find near ones by
 
-  /// Whose winner it runs, while it has none of its own; looked for when problems_settled() was
-  /// `near_as_of`.
+  /// The problem whose winner this one runs, while it has none of its own; looked for when the
+  /// function's num_settled was `near_as_of`.
   std::atomic<const FunctionProblem*> near{nullptr};
   std::atomic<std::uint64_t> near_as_of{0};
   std::atomic<bool> takes_near{true};  ///< false: what was near could not be launched here

@@ -12,9 +12,9 @@
 
 namespace contextune {
 
-/// One entry of a region as a loop: `while (loop.next()) { body }`. CONTEXTUAL_AUTOTUNE and
-/// region() are made of it. Belongs to the thread and the scope that made it. Without a GPU, and
-/// when contextune is switched off, next() is true once.
+/// An entry of a region as a loop: `while (loop.next()) { body }`. CONTEXTUAL_AUTOTUNE and region()
+/// are made of it. Belongs to the thread and the scope that made it. Without a GPU, and when
+/// contextune is switched off, next() is true once.
 class RegionLoop {
  public:
   /// Enters the region.
@@ -25,8 +25,8 @@ class RegionLoop {
       : RegionLoop(name.c_str(), options) {}
   /// Enters the region in which that one problem of a tunable is tuned by itself.
   RegionLoop(contextune_tunable* tunable, std::uint32_t problem, const RegionOptions& options);
-  /// Leaves the region; where the body has not run to its end, without winners and restored. What
-  /// the restore callable throws here is lost.
+  /// Leaves the region; where the body has not run to its end, without winners and restored.
+  /// Exceptions of the restore callable are lost here.
   ~RegionLoop();
   RegionLoop(const RegionLoop&) = delete;
   RegionLoop& operator=(const RegionLoop&) = delete;
@@ -34,7 +34,7 @@ class RegionLoop {
   /// Ends the pass before, if there was one, and says whether to run the body (again).
   /// Throws nothing but what the restore callable throws; the region is then left.
   [[nodiscard]] bool next();
-  /// The run that next() has asked for is not the one whose value counts: it shows whether the body
+  /// The run that next() has asked for is not the one whose value counts. It shows whether the body
   /// leaves the same when it is run again.
   [[nodiscard]] bool is_check() const noexcept { return is_check_; }
   /// Leaves the region.
@@ -57,7 +57,7 @@ class RegionLoop {
 
 namespace detail {
 /// Runs `body` once more where the loop asks for that to see what it leaves, and gives what next()
-/// answers then. What such a run throws is not the caller's, whose own run is over.
+/// answers then. Exceptions of such a run do not reach the caller, whose own run is over.
 template <class Body>
 bool run_check(RegionLoop& loop, Body& body) {
   if (!loop.is_check()) return true;
@@ -95,10 +95,11 @@ decltype(auto) run_loop(RegionLoop& loop, Body&& body) {
 }
 }  // namespace detail
 
-/// Runs `body` in the region `name`: until the region is tuned and then once with the winners if
-/// the options say `repeatable` or give `restore`, else once, as one pass. Gives the value of the
-/// last run, which may be void, move-only or a reference; values of earlier runs are gone before
-/// the body runs again. What the body throws goes on to the caller, after the region was left.
+/// Runs `body` in the region `name`. If the options say `repeatable` or give `restore`, it runs
+/// until the region is tuned and then once with the winners. Otherwise it runs once, as one pass.
+/// Gives the value of the last run, which may be void, move-only or a reference. Values of earlier
+/// runs are gone before the body runs again. Exceptions of the body go on to the caller, after the
+/// region was left.
 /// @throws Error as RegionLoop
 template <class Body>
 decltype(auto) region(const std::string& name, const RegionOptions& options, Body&& body) {
@@ -118,8 +119,8 @@ decltype(auto) region(const std::string& name, const RegionOptions& options, Bod
 ///
 /// Runs the block that follows as region() does its body. `continue` ends a pass as reaching the
 /// end does. Leaving the block by break, return, goto or an exception ends the search without
-/// winners, restores what `restore` names to what it was before the first pass, and goes on to
-/// where it was meant to go: a block that always leaves so should give neither `repeatable` nor
-/// `restore`.
+/// winners. Such an exit restores what `restore` names to what it was before the first pass, and
+/// goes on to where it was meant to go. A block that always leaves so should give neither
+/// `repeatable` nor `restore`.
 #define CONTEXTUAL_AUTOTUNE(...) \
   CONTEXTUNE_REGION_LOOP(CONTEXTUNE_JOIN(contextune_loop_, __COUNTER__), __VA_ARGS__)

@@ -8,14 +8,15 @@
 
 namespace contextune {
 
-/// What the author of a region says of it. Designated initialisers, in this order:
+/// Options of a region, set by its author. Designated initialisers, in this order:
 ///
 ///     {.repeatable = true, .n_warmup = 1, .schedule = ScheduleKind::Racing}
 ///
-/// Below `communicator` follow the options of options.def that a region may have, in their order
-/// there: mode, n_warmup, n_repeat, schedule, selection, margin, refine, ... What is not set
-/// follows the process. A flag or a CONTEXTUNE_ variable wins over what is set here. The options
-/// count at the first entry of a region; `repeatable`, `restore` and `communicator` at each.
+/// The options of options.def that a region may have follow below `communicator`, in their order
+/// there. They are mode, n_warmup, n_repeat, schedule, selection, margin, refine, ... Options that
+/// are not set follow the process. A flag or a CONTEXTUNE_ variable wins over what is set here. The
+/// options count at the first entry of a region; `repeatable`, `restore` and `communicator` at
+/// each.
 struct RegionOptions {
   /// Running the body several times leaves the same as running it once.
   bool repeatable = false;

@@ -15,9 +15,9 @@ struct DeviceSpan {
   std::size_t size_bytes = 0;
 };
 
-/// How to undo what one pass of a region's body did: by a callable, or by device memory that
-/// contextune copies aside before the first pass and copies back before each further one. Both may
-/// be given. A value; owns what it was given, but not the device memory.
+/// How to undo what one pass of a region's body did: by a callable, by device memory, or by both.
+/// contextune copies that memory aside before the first pass and copies it back before each further
+/// one. A value; owns what it was given, but not the device memory.
 class Restore {
  public:
   Restore() = default;
@@ -27,7 +27,7 @@ class Restore {
   Restore(std::vector<DeviceSpan> buffers) : buffers_(std::move(buffers)) {}
 
   /// A callable without arguments that puts everything back; runs on the region's thread, outside
-  /// of what is measured. What it throws ends the search and goes on to the region's caller.
+  /// of what is measured. Its exceptions end the search and go on to the region's caller.
   template <class Callable>
   requires(std::is_invocable_v<Callable&> && !std::is_same_v<std::decay_t<Callable>, Restore>)
       Restore(Callable&& restore)

@@ -9,8 +9,8 @@
 
 namespace contextune {
 
-/// What of a tensor makes a launch another problem: its shape, strides and element type, not where
-/// it lies nor what it holds. A plain value.
+/// The part of a tensor that makes a launch another problem: its shape, strides and element type,
+/// not its address nor its contents. A plain value.
 struct Tensor {
   std::vector<std::int64_t> shape;  ///< elements in each dimension; outermost first
   std::vector<std::int64_t>

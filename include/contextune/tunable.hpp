@@ -37,9 +37,9 @@ class TunableBase {
   /// @throws Error if `n_warmup` is negative or `n_repeat` is not positive
   void set_passes(int n_warmup, int n_repeat);
 
-  /// A call is any amount of work, kernels, copies and NCCL's collectives on any streams of one
-  /// device, and costs the time from its first start to its last end; else the sum of its launches.
-  /// Before the first call.
+  /// A call may then be any amount of work: kernels, copies and NCCL's collectives on any streams
+  /// of one device. It costs the time from its first start to its last end, instead of the sum of
+  /// its launches. To be called before the first call.
   void time_as_span();
 
  protected:
@@ -74,7 +74,7 @@ class TunableBase {
 /// The key function of a Tunable without one: every call is the same problem.
 struct NoKey {};
 
-/// One launch that has configs.
+/// A launch that has configs.
 ///
 ///     contextune::Tunable axpy("axpy", contextune::ConfigSpace().parameter("block", {256, 128,
 ///     512}),
@@ -86,16 +86,16 @@ struct NoKey {};
 ///                              });
 ///     axpy(x, n);
 ///
-/// Called inside a region it runs the config that the search wants; outside of one the winner for
-/// its key on this device if there is one, else the default, which is the first config of the
-/// space. What the callable launches from the calling thread is timed as one call, whatever stream
-/// it uses.
+/// Inside a region it runs the config that the search wants. Outside of regions it runs the winner
+/// for its key on this device if there is one, else the default. The default is the first config of
+/// the space. The callable's launches from the calling thread are timed as one call, whatever
+/// stream they use.
 ///
 /// A config has failed to launch if the callable throws, or returns an enum (cudaError_t, CUresult)
-/// that is not 0: it is then called once more with the default, so that results stay right. That is
-/// why arguments reach it as lvalues, and why it should return cudaGetLastError() rather than leave
-/// the error behind. With the default it is called once, and what it throws or returns is the
-/// caller's.
+/// that is not 0. The callable is then called once more with the default, so that results stay
+/// right. That is why arguments reach it as lvalues, and why it should return cudaGetLastError()
+/// rather than leave the error behind. With the default it is called once, and its exception or
+/// result is the caller's.
 ///
 /// Any thread may call it, if the callables allow that. Move-only; its problems and winners stay
 /// with the process.

@@ -7,11 +7,11 @@
 
 #include <contextune/contextune.h>
 
-/// What Tunable and autotune share of one call.
+/// The part of a call that Tunable and autotune share.
 namespace contextune::detail {
 
-/// One call: which config to launch, and from construction to end() this thread's launches are its
-/// work.
+/// A call: it says which config to launch, and from construction to end() this thread's launches
+/// are its work.
 class TunableCall {
  public:
   TunableCall(contextune_tunable* tunable, std::uint32_t problem) noexcept
@@ -50,7 +50,7 @@ inline void note_exception() noexcept {
     contextune_note_failure("threw something that is not a std::exception");
   }
 }
-/// The same of an error that was returned.
+/// The same for an error that was returned.
 template <class Result>
 void note_returned(const Result& result) {
   if constexpr (std::is_enum_v<Result>) {

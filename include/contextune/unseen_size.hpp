@@ -4,7 +4,7 @@
 
 namespace contextune {
 
-/// What a function, a choice or a declared kernel does at a size in whose bucket nothing was
+/// The behaviour of a function, a choice or a declared kernel at a size in whose bucket nothing was
 /// measured yet.
 enum class UnseenSize : std::uint8_t {
   Tune,     ///< it is tuned when it comes

@@ -8,7 +8,7 @@
 
 namespace contextune {
 
-/// What one parameter is set to.
+/// The value of one parameter.
 using Value = std::variant<std::int64_t, double, bool, std::string>;
 
 /// "256", "0.5", "true", or the text itself; in double quotes where it holds anything that would

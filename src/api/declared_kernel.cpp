@@ -47,7 +47,7 @@ int declare_kernel(const contextune_kernel* kernel) noexcept {
           "a kernel is declared with another version of contextune.h; set `size` to "
           "sizeof(contextune_kernel), and build with the header of this library");
     }
-    // What a program that was built with an older header does not have is 0.
+    // Fields that a program built with an older header does not have are 0.
     contextune_kernel declared{};
     std::memcpy(&declared, kernel, std::min(kernel->size, sizeof declared));
     declared.size = sizeof declared;

@@ -29,7 +29,7 @@ class DeclaredRule final : public KernelRule {
   [[nodiscard]] std::optional<int> n_warmup() const override;
   [[nodiscard]] std::optional<int> n_repeat() const override;
 
-  /// What was declared, with pointers into this object.
+  /// The declaration, with pointers into this object.
   [[nodiscard]] contextune_kernel declaration(std::vector<const char*>& configs) const;
 
  private:

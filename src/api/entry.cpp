@@ -30,7 +30,7 @@ using intercept::Region;
 using intercept::Runtime;
 using intercept::TooManyRegions;
 
-/// What an entry needs only while its region still searches.
+/// The data that an entry needs only while its region still searches.
 struct Search {
   std::string name;
   StoredAs as;
@@ -70,7 +70,7 @@ enum class State : std::uint32_t {
   Done
 };
 
-/// What lies in a contextune_entry; word 0 of that is the table.
+/// The contents of a contextune_entry after word 0, which is the table.
 struct Entry {
   Region* region;
   Search* search;  ///< null once nothing is searched
@@ -295,7 +295,7 @@ int finish_pass(Entry& entry) noexcept {
   }
   if (entry.search->is_unsaid) return start_check(entry);
   if (entry.search->undo()) return start_run(entry, true);
-  // What is there is the result of one run of the body; it cannot be run on top of that.
+  // The result of one run of the body is in place; the body cannot be run on top of that.
   if (entry.region->begin_pass()) entry.region->abandon_pass();
   forget_search(entry);
   entry.state = State::Done;

@@ -11,17 +11,18 @@
 
 namespace contextune::api {
 
-/// What the C functions on regions do in the copy that runs. Nothing throws; what fails leaves its
-/// text in last_error().
+/// The work of the C functions on regions in the copy that runs. Nothing throws; a failure leaves
+/// its text in last_error().
 void begin_region(contextune_entry* entry, const char* name) noexcept;
-/// One in which a problem of a choice is tuned by itself.
+/// Begins a region in which a problem of a choice is tuned by itself.
 /// @param refused gets true if there can be no such region; it lives until the entry ends
 void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as,
                      std::atomic<bool>& refused) noexcept;
-/// Each problem of a function has a region of its own, instead of being one more site of the
-/// function's: a site that comes to a finished search has to be launched in two passes before it
-/// starts a generation, and would share limits of passes, time and sites, and an end of the search,
-/// with the problems before it. So a new problem is tuned from its first call to its winner there.
+/// Begins the region of one problem of a function. Each problem has a region of its own, instead of
+/// being one more site of the function's. A site that comes to a finished search has to be launched
+/// in two passes before it starts a generation. It would also share limits of passes, time and
+/// sites, and an end of the search, with the problems before it. In a region of its own, a new
+/// problem is tuned from its first call to its winner.
 void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept;
 [[nodiscard]] int region_tunes(const contextune_entry* entry) noexcept;
 [[nodiscard]] int set_region_option(contextune_entry* entry, const char* name,

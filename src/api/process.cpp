@@ -63,9 +63,9 @@ int current_device() noexcept {
     return cuda->cuDeviceGetCount(&count) == CUDA_SUCCESS && count == 1;
   }();
   if (single) return 0;
-  // Each time: programs change devices by calls that nobody sees. What could stand for the device,
-  // the handle of the current context, costs a call of the driver as well, and may be that of
-  // another device's context once the first is gone.
+  // Asked each time: programs change devices by calls that nobody sees. The handle of the current
+  // context could stand for the device, but costs a call of the driver as well. Once that context
+  // is gone, the handle may be that of another device's context.
   CUdevice device = 0;
   return cuda->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }

@@ -27,7 +27,7 @@ namespace contextune::api {
 /// with a runtime.
 [[nodiscard]] int current_device() noexcept;
 
-/// What contextune can do in this process, and a sentence on why it is not more.
+/// The state of contextune in this process, and a sentence on why it can do no more.
 [[nodiscard]] contextune_state current_state() noexcept;
 [[nodiscard]] const char* state_reason() noexcept;
 

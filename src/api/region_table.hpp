@@ -9,8 +9,8 @@
 namespace contextune::api {
 
 /// The region that entries of that name on that device belong to, or null if there was none yet.
-/// Each device has a region of its own: what is best on one says nothing about another, and threads
-/// that drive a device each are tuned at the same time. Any thread; a hundred nanoseconds.
+/// Each device has a region of its own: a winner on one says nothing about another. Threads that
+/// drive a device each are tuned at the same time. Any thread; a hundred nanoseconds.
 [[nodiscard]] intercept::Region* find_region(std::string_view name, int device) noexcept;
 
 /// The same, made if there is none. The first device that enters gives its region the plain name.

@@ -36,8 +36,8 @@ CUcontext context_of(const gpu::Driver& driver, const Snapshot::Span& span) {
   return context;
 }
 
-// A copy of more than is allocated would be an illegal access where a kernel makes it. What the
-// driver knows no extent of is taken as it is.
+// A copy of more than is allocated would be an illegal access where a kernel makes it. Memory whose
+// extent the driver does not know is taken as it is.
 void require_allocated(const gpu::Driver& driver, const Snapshot::Span& span) {
   if (driver.cuMemGetAddressRange == nullptr) return;
   const auto begin = reinterpret_cast<CUdeviceptr>(span.pointer);
@@ -63,7 +63,7 @@ void complete_work(const gpu::Driver& driver, CUcontext context) {
 
 }  // namespace
 
-/// What belongs to one context.
+/// The part of a snapshot that belongs to one context.
 struct Snapshot::InContext {
   CUcontext context;
   gpu::BlockStore store;

@@ -9,7 +9,8 @@
 
 namespace contextune::api {
 
-/// A copy of some device memory, on the device that it belongs to. One thread; waits for the GPU.
+/// A copy of some device memory, on the device that it belongs to. For one thread; waits for the
+/// GPU.
 class Snapshot {
  public:
   struct Span {

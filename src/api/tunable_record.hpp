@@ -19,7 +19,7 @@
 
 namespace contextune::api {
 
-/// One problem of a tunable in one region, on one device. Written once, read by any thread.
+/// A problem of a tunable in one region, on one device. Written once, read by any thread.
 struct TunableSite {
   intercept::Region* region = nullptr;
   int device = 0;
@@ -33,7 +33,7 @@ struct KeptConfigs {
   PrunedConfigs pruned;
 };
 
-/// One problem of a tunable and the sites that it has become.
+/// A problem of a tunable and the sites that it has become.
 struct TunableProblem {
   Key key;
   std::string text;

@@ -19,7 +19,7 @@ namespace {
 using intercept::Region;
 using intercept::TunableCall;
 
-/// What lies in a contextune_call; word 0 of that is the table.
+/// The contents of a contextune_call after word 0, which is the table.
 struct Call {
   alignas(TunableCall) unsigned char storage[sizeof(TunableCall)];
   std::uint32_t open;

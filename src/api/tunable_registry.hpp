@@ -4,8 +4,8 @@
 
 namespace contextune::api {
 
-/// What the C functions on tunables do in this copy, or in `other` where that is the one that runs.
-/// Nothing throws; what fails leaves its text in last_error().
+/// The work of the C functions on tunables in this copy, or in `other` where that is the copy that
+/// runs. Nothing throws; a failure leaves its text in last_error().
 /// @param caller code of the program file that has it; null: not known
 [[nodiscard]] contextune_tunable* create_tunable(const char* name, const char* const* configs,
                                                  size_t num_configs, const void* caller) noexcept;
@@ -23,7 +23,7 @@ void close_call(contextune_call* call) noexcept;
 [[nodiscard]] int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* configs,
                                size_t num_configs, const contextune_pruned* pruned) noexcept;
 
-// The same of the same tunable and problem in another copy.
+// The same for the same tunable and problem in another copy.
 [[nodiscard]] uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable,
                                      uint32_t key, contextune_call* call) noexcept;
 [[nodiscard]] uint32_t settled_config_in(const contextune_api& other, contextune_tunable* tunable,

@@ -14,7 +14,7 @@ namespace contextune::collective {
 inline constexpr std::string_view all_to_all_untunable =
     "NCCL makes messages of it, and asks no tuner about those";
 
-/// One Send or Recv of a group.
+/// A Send or Recv of a group.
 struct PeerCall {
   enum class Direction : std::uint8_t { Send, Recv };
   Direction direction = Direction::Send;
@@ -41,9 +41,9 @@ class PeerCalls {
   void add(const PeerCall& call) noexcept;
   [[nodiscard]] bool empty() const noexcept { return num_calls_ == 0; }
 
-  /// The exchange that they are, in any order: each of the communicator's `ranks`, or each but
-  /// one, which is the caller, that copies its own part, is sent to once and received from once,
-  /// with one count and one datatype. Absent: they are something else.
+  /// The exchange that the calls make, in any order, with one count and one datatype. Each of the
+  /// communicator's `ranks`, or each but one, is sent to once and received from once. That one is
+  /// the caller, which copies its own part. Absent: the calls are something else.
   [[nodiscard]] std::optional<AllToAll> all_to_all(int ranks) const noexcept;
 
  private:

@@ -10,7 +10,7 @@ bool apply_decision(const Decision& decision, int nodes, const TunerAnswer& answ
   const int column = static_cast<int>(decision.cell.protocol);
   if (row >= answer.algorithms || column >= answer.protocols) return false;
   float& chosen = answer.table[row * answer.protocols + column];
-  // What is negative was ruled out, by hardware or user; so was what is no number.
+  // The hardware or the user ruled out a cell whose cost is negative or no number.
   if (!(chosen >= 0)) return false;
 
   // The first of equals is taken, so a cell before it that is free must cost something.

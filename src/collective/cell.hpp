@@ -40,8 +40,9 @@ inline constexpr int num_protocols = 3;
          algorithm == Algorithm::Nvls || algorithm == Algorithm::NvlsTree;
 }
 
-/// Whether a plugin may say how many channels are used. NCCL does not limit what it is told to what
-/// exists where it schedules by way of CollNet, and CollNet is what NVLS uses on several nodes.
+/// Whether a plugin may say how many channels are used. Where NCCL schedules by way of CollNet, it
+/// does not limit the number that it is told to the channels that exist. NVLS uses CollNet on
+/// several nodes.
 [[nodiscard]] constexpr bool takes_channels(Algorithm algorithm, int nodes) noexcept {
   switch (algorithm) {
     case Algorithm::CollnetDirect:
@@ -54,7 +55,7 @@ inline constexpr int num_protocols = 3;
   }
 }
 
-/// One cell of NCCL's cost table. All zeros by default, so that static tables of it need no space
+/// A cell of NCCL's cost table. All zeros by default, so that static tables of it need no space
 /// in a file.
 struct Cell {
   Algorithm algorithm = Algorithm::Tree;
@@ -66,12 +67,12 @@ struct Cell {
   }
   [[nodiscard]] bool operator==(const Cell& other) const = default;
 };
-/// Of one communicator, whatever the hardware.
+/// The most channels of a communicator, whatever the hardware.
 inline constexpr int max_channels = 64;
 
 inline constexpr std::size_t num_cells = std::size_t{num_algorithms} * num_protocols;
 
-/// What one getCollInfo call makes NCCL do: a cell with a number of channels, or nothing at all.
+/// The effect of one getCollInfo call on NCCL: a cell with a number of channels, or nothing at all.
 struct Decision {
   bool sets_cell = false;  ///< false: the default, with the table as it is
   Cell cell;
@@ -129,7 +130,7 @@ class CostTable {
   [[nodiscard]] float cost(Cell cell) const noexcept { return costs_[cell.index()]; }
   [[nodiscard]] CellSet legal() const noexcept;
 
-  /// What NCCL takes by itself: the cheapest, and the first of those. Absent: nothing is legal.
+  /// The cell that NCCL takes by itself: the first of the cheapest. Absent: nothing is legal.
   [[nodiscard]] std::optional<Cell> cheapest() const noexcept;
 
  private:

@@ -12,8 +12,8 @@ namespace contextune::collective {
 struct ChannelLimits {
   int channels = 32;
   int nvls_channels = 32;
-  /// What NCCL gives a channel at least: 16 KiB up to 2.28, 32 KiB from 2.29 on. The smaller one
-  /// only keeps more candidates.
+  /// The least traffic that NCCL gives a channel: 16 KiB up to 2.28, 32 KiB from 2.29 on. The
+  /// smaller one only keeps more candidates.
   std::uint64_t min_traffic_bytes = std::uint64_t{16} << 10U;
 };
 

@@ -11,8 +11,8 @@
 
 namespace contextune::collective {
 
-/// What is asked of a group of ranks. Up to AllReduce the numbers are those that a tuner plugin is
-/// given; AllToAll has none, since NCCL makes point-to-point calls of it.
+/// The function that is asked of a group of ranks. Up to AllReduce a tuner plugin is given these
+/// numbers; AllToAll has none, since NCCL makes point-to-point calls of it.
 enum class Function : std::uint8_t {
   Broadcast = 0,
   Reduce = 1,
@@ -54,7 +54,7 @@ enum class Operator : std::uint8_t {
   PreMulSum = 5,  ///< each rank's numbers times a scalar of its own, then the sum
 };
 
-// What NCCL's numbers mean; absent for those that this version does not know.
+// The meanings of NCCL's numbers; absent for those that this version does not know.
 [[nodiscard]] std::optional<Function> function_of_nccl(int number) noexcept;
 [[nodiscard]] std::optional<Datatype> datatype_of_nccl(int number) noexcept;
 [[nodiscard]] std::optional<Operator> operator_of_nccl(int number) noexcept;
@@ -79,7 +79,7 @@ enum class Operator : std::uint8_t {
                                           int ranks) noexcept;
 
 /// The ranks of a communicator as far as they make two problems the same: how many, and on how
-/// many nodes, which is all that NCCL tells; never an identity of the run.
+/// many nodes. NCCL tells no more. Never an identity of the run.
 struct Communicator {
   int ranks = 1;
   int nodes = 1;
@@ -87,7 +87,7 @@ struct Communicator {
   [[nodiscard]] bool operator==(const Communicator& other) const = default;
 };
 
-/// One collective as a program asks for it.
+/// A collective as a program asks for it.
 struct Collective {
   Function function = Function::AllReduce;
   Datatype datatype = Datatype::F32;  ///< this and `op` are of no account where nothing is reduced
@@ -96,11 +96,11 @@ struct Collective {
   Communicator communicator;
 };
 
-/// What makes two collectives of one function one site: bucket of the size, the communicator as
-/// {ranks, nodes}, and for reductions datatype and operator. All of it is the same on
-/// all ranks of the communicator, which is why whether the buffers are one is no part of it, nor
-/// the datatype of what is only moved: ranks may differ in those, and must not differ in their
-/// config.
+/// The key that makes two collectives of one function one site: bucket of the size, the
+/// communicator as {ranks, nodes}, and for reductions datatype and operator. All of it is the same
+/// on all ranks of the communicator, since ranks must not differ in their config. So it leaves out
+/// whether the buffers are one, and the datatype of data that is only moved: ranks may differ in
+/// those.
 [[nodiscard]] Key key_of(const Collective& collective, const Buckets& buckets);
 
 }  // namespace contextune::collective

@@ -18,8 +18,8 @@ bool ends_communicator(contextune_nccl_fn fn) noexcept {
   return fn == contextune_fn_ncclCommDestroy || fn == contextune_fn_ncclCommAbort;
 }
 
-/// Before 2.28 NCCL does not tell its plugin which communicator it is. One that comes of no other
-/// is named by what it was made of, which all its ranks have.
+/// Before 2.28 NCCL does not tell its plugin which communicator it is. A communicator without a
+/// parent is then named by the id that it was made of, which all its ranks have.
 std::uint64_t id_of(std::uint64_t told, const KnownCommunicator& known) noexcept {
   return told == 0 && known.parent == nullptr ? known.unique_id : told;
 }
@@ -99,7 +99,7 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
   } else {
     known.device = current_device_();
   }
-  // Of a communicator that is made in this very call, on this thread, the context is known.
+  // The context of a communicator that is made in this very call, on this thread, is known.
   const std::int64_t tuner = in_flight_here.began_tuner;
   if (Tuner* const of_it = call.num_made == 1 ? find_tuner(tuner) : nullptr) {
     of_it->communicator.store(known.handle, std::memory_order_relaxed);

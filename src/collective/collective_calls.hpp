@@ -12,12 +12,13 @@
 
 namespace contextune::collective {
 
-/// What is known of a communicator of the program.
+/// The known facts of a communicator of the program.
 struct KnownCommunicator {
   const void* handle = nullptr;  ///< the program's ncclComm_t; null: not known yet
   const void* parent = nullptr;  ///< of a split, a shrunken or a grown one
-  void* library = nullptr;       ///< a handle of the NCCL that it belongs to
-  std::uint64_t unique_id = 0;   ///< hash of the id's bytes, the same on all ranks; 0: none
+  void* library = nullptr;       ///< a handle of its NCCL
+  /// Hash of the id's bytes, the same on all ranks. 0: none.
+  std::uint64_t unique_id = 0;
   /// NCCL's own hash, before 2.28 unique_id; the same on all ranks. 0: it has none.
   std::uint64_t tuner_id = 0;
   std::int64_t tuner = -1;  ///< number of its tuner context; negative: not known
@@ -27,7 +28,7 @@ struct KnownCommunicator {
   int device = -1;          ///< -1: not known
   int color = -1;
   int key = 0;
-  bool shares_with_splits = false;  ///< what is split off it is aborted with it, and it with that
+  bool shares_with_splits = false;  ///< its splits are aborted with it, and it with them
 };
 
 /// The call of NCCL that this thread is in. Everything is as of the call that the program made;
@@ -35,15 +36,15 @@ struct KnownCommunicator {
 struct CallInFlight {
   const contextune_nccl_call* call = nullptr;
   std::uint32_t grouped = 0;      ///< operations that the open group of this thread has so far
-  std::int64_t asked_tuner = -1;  ///< the context for which it did so last; negative: none
+  std::int64_t asked_tuner = -1;  ///< the context about which NCCL asked last; negative: none
   std::int64_t began_tuner = -1;  ///< the context that began during this call; negative: none
 
   /// Nothing is launched in the end: what is decided does not count.
   [[nodiscard]] bool is_simulated() const noexcept {
     return call != nullptr && call->fn == contextune_fn_ncclGroupSimulateEnd;
   }
-  /// What NCCL asks now is about this very call, and not about a group, of which it would ask in
-  /// an order of its own and of several operations at once.
+  /// NCCL's question is about this very call, and not about a group. For a group NCCL would ask in
+  /// an order of its own and about several operations at once.
   [[nodiscard]] bool is_lone_operation() const noexcept {
     return call != nullptr && call->group_depth == 0 &&
            (call->kind == contextune_nccl_collective ||
@@ -51,14 +52,14 @@ struct CallInFlight {
   }
 };
 
-/// One communicator about which NCCL asks this process, once for each rank of it that is here.
+/// A communicator about which NCCL asks this process, once for each of its ranks that is here.
 struct TunedCommunicator {
   std::uint64_t id = 0;  ///< KnownCommunicator::tuner_id
   int ranks = 0;
   int nodes = 0;
 };
 
-/// What NCCL asks its tuner plugin, and where the answer goes.
+/// A question of NCCL to its tuner plugin, and where the answer goes.
 struct TunerQuestion {
   std::uint64_t communicator = 0;  ///< tuner_id
   std::int64_t tuner = -1;
@@ -66,15 +67,16 @@ struct TunerQuestion {
   int ranks = 0;
   int nodes = 0;
   int function = 0;  ///< NCCL's number: Broadcast 0, Reduce, AllGather, ReduceScatter, AllReduce 4
-  std::uint64_t bytes = 0;  ///< element size times the larger of what a rank sends and receives
-  int num_pipelined = 1;    ///< operations of the group that are done as this one
+  /// Element size times the larger of what a rank sends and receives.
+  std::uint64_t bytes = 0;
+  int num_pipelined = 1;  ///< operations of the group that are done as this one
   /// Row after row, microseconds, as the user's own plugin left it; negative: no choice.
   float* table = nullptr;
   int algorithms = 0;
   int protocols = 0;
   bool is_registered = false;
   int* channels = nullptr;
-  /// Of this thread; its call is null on a thread of NCCL's own.
+  /// This thread's call in flight; its `call` is null on a thread of NCCL's own.
   const CallInFlight* in_flight = nullptr;
 };
 
@@ -83,7 +85,7 @@ class CollectiveDecider {
  public:
   virtual ~CollectiveDecider() = default;
   /// Any thread, at any time, inside NCCL: takes no lock and waits for nothing.
-  /// @return false, with nothing changed, where what NCCL or the user's own plugin chose stands
+  /// @return false, with nothing changed, where the choice of NCCL or the user's own plugin stands
   [[nodiscard]] virtual bool decide(const TunerQuestion& question) noexcept = 0;
   /// The last question about a communicator was asked.
   virtual void forget(std::int64_t tuner) noexcept = 0;
@@ -104,9 +106,9 @@ class CollectiveCalls {
   void before(const contextune_nccl_call& call) noexcept;
   void after(const contextune_nccl_call& call) noexcept;
 
-  /// @return the number under which NCCL asks from now on, never given out twice: what is counted
-  /// for an ended communicator must not go on for another; -1: the user's choice stands, or there
-  /// are too many communicators
+  /// @return the number under which NCCL asks from now on. It is never given out twice: counts of
+  /// an ended communicator must not go on for another. -1: the user's choice stands, or there are
+  /// too many communicators
   [[nodiscard]] std::int64_t begin_tuner(const contextune_tuner_comm& comm) noexcept;
   /// Asks the decider. Takes no lock, allocates nothing, waits for nothing.
   /// @param question.tuner as begin_tuner said; who the communicator is, is filled in here
@@ -137,7 +139,7 @@ class CollectiveCalls {
   }
 
  private:
-  /// What decide() reads; written before its number is given out.
+  /// A tuner context as decide() reads it; written before its number is given out.
   struct Tuner {
     std::atomic<bool> is_taken{false};
     std::atomic<std::int64_t> number{-1};  ///< its place in `tuners_`, and `uses` times max_tuners

@@ -9,7 +9,7 @@
 namespace contextune::collective {
 namespace {
 
-/// What NCCL can have a choice in: facts that ranks share.
+/// The cells among which NCCL can have a choice, by facts that ranks share.
 CellSet cells_that_exist(Function function, int nodes) noexcept {
   CellSet set;
   for (const Cell& cell : all_cells()) {
@@ -64,8 +64,8 @@ CostTable common_estimate(std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-// A channel moves some 12 GB/s, so that few of them make of a large message the 50 times slower
-// configs that were measured; and a protocol that sends as many flags as data halves the bandwidth.
+// A channel moves some 12 GB/s, so that few channels for a large message make the 50 times slower
+// configs that were measured. A protocol that sends as many flags as data halves the bandwidth.
 bool is_worth_a_pass(const Decision& decision, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t most_bytes_a_channel = 512 << 10U;
   constexpr std::uint64_t most_bytes_with_flags = 8 << 20U;

@@ -16,7 +16,7 @@
 
 namespace contextune::collective {
 
-/// What the user wants of one function.
+/// The user's wishes for one function.
 struct FunctionSpace {
   Buckets buckets;
   bool is_tuned = false;         ///< else it is named and timed only
@@ -26,7 +26,7 @@ struct FunctionSpace {
   std::optional<int> n_repeat;
 };
 
-/// What the user wants of all collectives.
+/// The user's wishes for all collectives.
 struct CollectiveSpace {
   /// Those with numbers of their own, and AllToAll, which only has buckets.
   static constexpr std::size_t num_functions = 6;

@@ -32,8 +32,8 @@ CellSet cells_of_sms() noexcept {
 }
 
 // Why the order of addition depends on more than the algorithm. An element's place in the buffer
-// says in which channel and in which chunk of it the element is; the number of channels moves the
-// borders of the first, and the protocol, whose buffers are of another size, those of the second.
+// says in which channel and in which chunk of it the element is. The number of channels moves the
+// borders of channels; the protocol, whose buffers are of another size, moves those of chunks.
 // - Ring: a chunk starts at the rank that its number says and takes up the others in the order of
 //   the ring. Another chunk: the same cyclic order, begun elsewhere, so other partial sums.
 //   Channels may have rings of another order, too.
@@ -41,7 +41,7 @@ CellSet cells_of_sms() noexcept {
 //   nodes; and within a node ranks are a chain. Another channel: other partners.
 // - PAT: like a tree, with as many steps at a time as fit a buffer, so the protocol counts.
 // - NVLS, CollNet: the order is the switch's, and is not stated to be the same from call to call.
-// What stays is how the error can grow: with the ranks in a ring, with their logarithm in a tree.
+// The way the error can grow stays: with the ranks in a ring, with their logarithm in a tree.
 constexpr std::string_view adds_in_another_order =
     "sums and products of floating-point numbers of more than two ranks depend on the order, which "
     "channels, protocols and algorithms change; that needs --allow-rounding";
@@ -53,17 +53,17 @@ constexpr std::string_view any_rounding =
     "any algorithm: neither the bits nor how rounding errors grow with the ranks are promised";
 
 // Two ranks add once, and a + b is b + a, whoever adds. That holds for halves and smaller types
-// as well: some SMs add them as such and others in the next larger type, but that has more than
-// twice the digits and two to spare, so rounding twice gives what rounding once does. (Where both
-// numbers are NaN, whose payload is kept is not stated.)
+// as well: some SMs add them as such and others in the next larger type. The larger type has more
+// than twice the digits and two to spare, so rounding twice gives what rounding once does. (Where
+// both numbers are NaN, whose payload is kept is not stated.)
 constexpr std::string_view one_addition = "two ranks add once, and the order of two does not count";
 constexpr std::string_view in_default_switch =
     "the switch adds or compares, and what it makes of subnormal numbers, NaN and the sign of zero "
     "is not stated, so only the same algorithm gives the same";
 
-// Scaling is one more rounding for each rank's number, but not for that of a rank that scales and
-// adds in one fused step; which rank adds depends on the chunk. With two ranks, where an average
-// halves, only subnormal numbers show it, which are everyday ones among halves.
+// Scaling rounds each rank's number once more, but not that of a rank that scales and adds in one
+// fused step. The chunk decides which rank adds. With two ranks, where an average halves, only
+// subnormal numbers show it, which are everyday ones among halves.
 constexpr std::string_view scales_first =
     "an average or a scaled sum of floating-point numbers rounds before it adds, but not at a rank "
     "that does both in one step, and channels, protocols and algorithms change which rank that is; "

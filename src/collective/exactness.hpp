@@ -10,7 +10,8 @@
 
 namespace contextune::collective {
 
-/// What the user allows. Without allow_rounding everything is exact, whatever `exactness` says.
+/// The rounding that the user allows. Without allow_rounding everything is exact, whatever
+/// `exactness` says.
 struct RoundingOptions {
   Exactness exactness = Exactness::SameAlgorithm;
   bool allow_rounding = false;
@@ -31,9 +32,9 @@ struct Permission {
                                         std::optional<Algorithm> default_algorithm,
                                         RoundingOptions options) noexcept;
 
-/// Whether a cell that was chosen for many sizes may take the place of what NCCL would take at one
-/// of them: what is exact depends on that, and NCCL does not choose alike for all sizes. The same
-/// on all ranks, since a program whose ranks' own choices differ hangs in NCCL anyway.
+/// Whether a cell that was chosen for many sizes may take the place of NCCL's own choice at one of
+/// them. Exactness depends on that choice, and NCCL does not choose alike for all sizes. The answer
+/// is the same on all ranks, since a program whose ranks' own choices differ hangs in NCCL anyway.
 [[nodiscard]] bool may_replace(std::optional<Cell> default_cell, Cell cell, Function function,
                                Datatype datatype, Operator op, int ranks,
                                RoundingOptions options) noexcept;

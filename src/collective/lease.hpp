@@ -8,13 +8,13 @@
 
 namespace contextune::collective {
 
-/// What getCollInfo calls have to have in common for one lease to answer them; all zeros by
+/// The properties that getCollInfo calls have to share for one lease to answer them. All zeros by
 /// default, for static tables of it. Calls of a key come one after another, because NCCL allows no
 /// two operations at once on one communicator.
 struct LeaseKey {
   /// Which tuner context of this process; above 0 and never used again for another.
   std::uint64_t communicator = 0;
-  /// The size that the plugin is told, or the upper edge of its bucket: all ranks round alike, and
+  /// The size that the plugin is told, or the upper edge of its bucket. All ranks round alike, and
   /// sizes that were not seen yet find the lease of their bucket.
   std::uint64_t bytes = 0;
   std::uint32_t operations = 0;  ///< in the group: what NCCL calls numPipeOps
@@ -31,7 +31,7 @@ struct LeaseKey {
                                    static_cast<unsigned>(op));
 }
 
-/// What it was made of. @param kind above 0, of a reduction
+/// The datatype and the operator that a kind was made of. @param kind above 0, of a reduction
 [[nodiscard]] constexpr Datatype datatype_of(std::uint8_t kind) noexcept {
   return static_cast<Datatype>((kind - 1U) / (static_cast<unsigned>(Operator::PreMulSum) + 1));
 }
@@ -39,7 +39,7 @@ struct LeaseKey {
   return static_cast<Operator>((kind - 1U) % (static_cast<unsigned>(Operator::PreMulSum) + 1));
 }
 
-/// So many decisions in a row.
+/// Decisions in a row with one config.
 struct LeaseSpan {
   Decision decision;
   std::uint32_t config = 0;     ///< its number in the site's config list
@@ -48,17 +48,19 @@ struct LeaseSpan {
   [[nodiscard]] bool operator==(const LeaseSpan& other) const = default;
 };
 
-/// What the decisions of one key will be, from one number on.
+/// The decisions of one key from one number on.
 ///
 /// **The lockstep invariant.** Decision n of a key is answered alike on all ranks of its
-/// communicator. It holds because (1) all decisions of a key are counted, inside of regions and
-/// outside, and NCCL demands the same calls in the same order of all ranks, so n is the same call
-/// on every rank; (2) the answer is a pure function of n and of the leases that were committed; (3)
-/// all ranks are given the same leases in one Batch, or none is; (4) a rank commits a lease before
-/// its own decision number first_decision, as DecisionPort promises and LeaseTable asserts;
-/// and (5) nothing takes back what was committed: a rank that lost its peers goes on by the lease
-/// and comes to `afterwards` at the same n as they do. A rank that broke this would hang all others
-/// inside NCCL.
+/// communicator. A rank that broke this would hang all others inside NCCL. The invariant holds
+/// because:
+/// - All decisions of a key are counted, inside of regions and outside. NCCL demands the same calls
+///   in the same order of all ranks, so n is the same call on every rank.
+/// - The answer is a pure function of n and of the leases that were committed.
+/// - All ranks are given the same leases in one Batch, or none is.
+/// - A rank commits a lease before its own decision number first_decision, as DecisionPort promises
+///   and LeaseTable asserts.
+/// - Nothing takes back a committed lease. A rank that lost its peers goes on by the lease, and
+///   comes to `afterwards` at the same n as they do.
 ///
 /// A trial is a lease that ends: spans, and then the default, or the winner so far. A winner is a
 /// lease without end: no spans, and the winner afterwards.

@@ -16,14 +16,14 @@ constexpr std::uint64_t mix(std::uint64_t word) noexcept {
   return word ^ (word >> 33U);
 }
 
-/// What keys have to have in common for one to take after another.
+/// The properties that keys have to share for one to take after another.
 std::uint64_t family_of(const LeaseKey& key) noexcept {
   return std::uint64_t{key.operations} << 32U | std::uint64_t{key.kind} << 8U |
          static_cast<std::uint64_t>(key.function);
 }
 
-/// 64 bits for a key: that two of a few hundred keys share them is left to chance (1e-14), so that
-/// a place is taken by one exchange of one word.
+/// 64 bits for a key, so that a place is taken by one exchange of one word. That two of a few
+/// hundred keys share them is left to chance (1e-14).
 std::uint64_t fingerprint_of(const LeaseKey& key) noexcept {
   const std::uint64_t mixed = mix(mix(mix(key.communicator) + key.bytes) + family_of(key));
   return mixed > left_place ? mixed : mixed + left_place + 1;
@@ -123,7 +123,7 @@ std::uint32_t LeaseTable::nearest_of(const LeaseKey& key) const noexcept {
 }
 
 void LeaseTable::take_nearest(const LeaseKey& key, Place* place, Grant& grant) noexcept {
-  // What another communicator changes meanwhile is not looked at; it only has this looked up again.
+  // A change for another communicator meanwhile is not looked at; it only causes another look-up.
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
   if (changes == 0) return;
   std::uint64_t known = place == nullptr ? 0 : place->nearest.load(std::memory_order_relaxed);
@@ -155,8 +155,8 @@ Grant LeaseTable::decide(const Seat& seat, const LeaseKey& key, bool takes_neare
   }
   Place& place = places_[at];
   grant.is_counted = true;
-  // With the load that follows, and with the two in prepare() and commit(), in one order for all
-  // threads: prepare() sees this decision, or this decision sees the last lease and no older one.
+  // This and the load that follows are in one order for all threads with the two in prepare() and
+  // commit(). So prepare() sees this decision, or the decision sees the last lease, and none older.
   grant.number = place.entered.fetch_add(1, std::memory_order_seq_cst);
   std::uint32_t which = place.latest.load(std::memory_order_seq_cst);
   if (which != 0 && grant.number < stored(at, which).first_decision) {

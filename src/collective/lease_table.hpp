@@ -10,12 +10,13 @@
 
 namespace contextune::collective {
 
-/// What one getCollInfo call is to do.
+/// The instruction for one getCollInfo call.
 struct Grant {
   Decision decision;
   std::uint32_t config = 0;  ///< number of the config; 0: the default
   bool is_trial = false;     ///< it ends; false: the default or a winner
-  bool is_nearest = false;   ///< what won at the nearest size; `config` is 0 then
+  /// The decision won at the nearest size; `config` is 0 then.
+  bool is_nearest = false;
   bool is_counted = false;   ///< false: the table has no place for the key, which stays untuned
   std::uint64_t number = 0;  ///< of the decision, counted from 0 for its key
   std::uint64_t epoch = 0;   ///< of the lease that answered; 0: none did
@@ -39,20 +40,19 @@ class LeaseTable {
   LeaseTable(const LeaseTable&) = delete;
   LeaseTable& operator=(const LeaseTable&) = delete;
 
-  /// Counts one decision of the key, and gives what the committed leases say of
-  /// it: the default where there is none. The first decision of a key makes a place for it. Once a
-  /// key found none, no other key gets one: it would be counted from a later decision on than the
-  /// same key of other ranks.
+  /// Counts one decision of the key, and gives what the committed leases say of it: the default
+  /// where there is none. The first decision of a key makes a place for it. Once a key found none,
+  /// no other key gets one: its count would begin at a later decision than on other ranks.
   ///
   /// With `takes_nearest`, a key for which no lease has begun is told what holds at the nearest
-  /// size of the same communicator, function and kind that has one. In lockstep, although nobody
-  /// agreed on it: decisions of all keys of a communicator come in one order on all its ranks. So
-  /// at this one they have all made the same decisions of the other key, the last of which was
-  /// answered by the same lease; what that lease gives afterwards is taken, never a trial. It does
-  /// not matter whether this rank has a place for the key itself.
+  /// size where one has, of the same communicator, function and kind. That is in lockstep, although
+  /// nobody agreed on it: decisions of all keys of a communicator come in one order on all its
+  /// ranks. So at this decision all ranks have made the same decisions of the other key, and the
+  /// same lease answered the last of these. The key takes what that lease gives afterwards, never a
+  /// trial. It does not matter whether this rank has a place for the key itself.
   [[nodiscard]] Grant decide(const LeaseKey& key, bool takes_nearest = false) noexcept;
 
-  /// Where the table has a key; or nowhere.
+  /// The place of a key in the table, or nowhere.
   class Seat {
     friend class LeaseTable;
     std::size_t place_ = capacity;
@@ -72,11 +72,13 @@ class LeaseTable {
   /// Why a lease cannot be prepared, which a rank has to say before anyone commits.
   enum class Refusal {
     None,
-    UnknownKey,   ///< no decision of the key was seen here, or there was no place for it
-    TooLong,      ///< more than max_spans, an empty span, or too many decisions
-    OldEpoch,     ///< not above that of the lease before
-    TooLate,      ///< its first decision was made already
-    NotBegun,     ///< the lease before has not begun: it would be lost
+    /// No decision of the key was seen here, or there was no place for it.
+    UnknownKey,
+    TooLong,   ///< more than max_spans, an empty span, too many decisions
+    OldEpoch,  ///< not above that of the lease before
+    TooLate,   ///< its first decision was made already
+    /// The lease before has not begun: it would be lost.
+    NotBegun,
     Prepared,     ///< another is prepared for the key already
     DecisionNow,  ///< a decision of the key is under way in another thread; try again
   };
@@ -84,12 +86,12 @@ class LeaseTable {
   /// Puts a lease where commit() will find it. No decision sees it yet.
   [[nodiscard]] Refusal prepare(const Lease& lease) noexcept;
 
-  /// What has become of an epoch's prepared leases.
+  /// The outcome of commit() for an epoch's prepared leases.
   struct Committed {
     int leases = 0;
-    /// Of them, those whose first decision was made since prepare(), or is being made: the
-    /// invariant may be broken, and the region's collectives must not be tuned any more. They are
-    /// committed all the same, which is the shortest way back to what the other ranks do.
+    /// The leases whose first decision was made since prepare(), or is being made. With any of
+    /// these the invariant may be broken, and the region's collectives must not be tuned any more.
+    /// They are committed all the same, which is the shortest way back to what the other ranks do.
     int late = 0;
   };
 
@@ -136,12 +138,12 @@ class LeaseTable {
     std::atomic<std::uint64_t> left;     ///< decisions ended
     std::atomic<std::uint32_t> latest;   ///< which lease is the last; 0: none
     std::atomic<std::uint64_t> communicator;
-    // What decisions of the same communicator read, which come one after another.
+    // Read by decisions of the same communicator, which come one after another.
     std::atomic<std::uint64_t> family;  ///< all of the key but size and communicator
     std::atomic<std::uint64_t> bytes;
     std::atomic<std::uint32_t>
         holding;  ///< what the last decision's lease gives afterwards, packed
-    /// What holds at the nearest size, packed, as of that number of changes; above it the number.
+    /// The decision that holds at the nearest size, packed; above it the number of changes then.
     std::atomic<std::uint64_t> nearest;
     // The owner's own.
     std::uint32_t prepared;  ///< which lease is prepared; 0: none
@@ -164,7 +166,7 @@ class LeaseTable {
   std::array<std::array<StoredLease, leases_of_key>, capacity> leases_{};
 };
 
-/// What a refusal says in the rank log.
+/// The text of a refusal in the rank log.
 [[nodiscard]] std::string_view text_of(LeaseTable::Refusal refusal) noexcept;
 
 }  // namespace contextune::collective

@@ -11,7 +11,7 @@
 
 namespace contextune::collective {
 
-/// A winner as NCCL's example tuner plugin can use it. What is absent holds for any.
+/// A winner as NCCL's example tuner plugin can use it. An absent member holds for any value.
 struct TunerRow {
   Function function = Function::AllReduce;  ///< not AllToAll
   SizeBucket sizes;
@@ -23,9 +23,9 @@ struct TunerRow {
   std::optional<bool> registered_buffers;
 };
 
-/// The rows in the CSV format of that plugin, which takes the first row that a call fits; so of
-/// rows for the same calls (it knows neither datatype, operator nor in place) the later ones become
-/// comments. It gives one channel to calls that no row fits: write rows for defaults, too. Channels
+/// The rows in the CSV format of that plugin, which takes the first row that a call fits. So later
+/// rows for the same calls become comments: the plugin knows neither datatype, operator nor in
+/// place. It gives one channel to calls that no row fits: write rows for defaults, too. Channels
 /// that NCCL is to choose are 0, which is what NCCL has there: -1 would leave that one channel.
 [[nodiscard]] std::string to_tuner_csv(std::span<const TunerRow> rows);
 

@@ -5,7 +5,7 @@
 
 namespace contextune {
 
-/// Takes a copy of the environment, which is all that is looked at from then on: a program may call
+/// Takes a copy of the environment, and looks at nothing else from then on. A program may call
 /// setenv on another thread at any time, and glibc lets nobody read the environment meanwhile. Done
 /// once, while the program is inside cuInit, where the driver reads it as well.
 void keep_variables();

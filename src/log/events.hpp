@@ -34,7 +34,7 @@ struct StartEvent {
   std::uint32_t world_size = 1;  ///< ranks of the job, as its launcher says
 };
 
-/// What one kernel did in the region, for --discover.
+/// The launches of one kernel in the region, for --discover.
 struct KernelEvent {
   std::string region;
   std::string kernel;
@@ -129,7 +129,7 @@ void write_start(RankLog& log, const StartEvent& event) noexcept;
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
 /// A region that was found because it repeats, in words.
 void write_found_region(RankLog& log, std::string_view region, std::string_view text) noexcept;
-/// What was seen to repeat, in words; for --discover.
+/// Work that was seen to repeat, in words; for --discover.
 void write_period(RankLog& log, std::string_view region, std::string_view text,
                   bool simulated) noexcept;
 /// NVTX ranges that were seen, and are no regions: as `--region nvtx:` takes them.

@@ -41,7 +41,7 @@ int make_folders(const std::string& path) {
   return 0;
 }
 
-// Of a line that another process is writing, a part may be seen (a write shows page by page). Then
+// A line that another process is writing may be seen in part (a write shows page by page). Then
 // ours starts with a newline that nobody needed: a blank line, which readers skip.
 bool ends_in_newline(int fd, off_t size) {
   char last = '\n';

@@ -13,9 +13,9 @@ namespace contextune::log {
 /// It and its folder appear with the first line. A line that cannot be written is lost and counted;
 /// nothing is thrown, printed or signalled, and `errno` stays as it was. Nobody else can have lines
 /// go elsewhere (log_folder.hpp).
-/// Made to live in a process that knows nothing of it: the descriptor is closed on exec, takes no
-/// low number, and is checked before each line, because the program may have closed it and opened
-/// a file of its own in its place.
+/// It is made to live in a process that knows nothing of it. The descriptor is closed on exec and
+/// takes no low number. It is checked before each line, because the program may have closed it and
+/// opened a file of its own in its place.
 /// Not thread-safe: its owner serialises calls. The counters may be read from any thread.
 class LogFile {
  public:

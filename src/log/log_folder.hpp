@@ -5,9 +5,9 @@
 namespace contextune::log {
 
 /// Opens the folder at `path` for `open_log_file`, unless others could have what is written there
-/// go elsewhere: it belongs to this user or to root, and everybody may write it only where nobody
-/// may touch what is another's, as in /tmp. A link to it is followed if it is this user's or
-/// root's.
+/// go elsewhere. The folder must belong to this user or to root. Everybody may write it only where
+/// nobody may touch what is another's, as in /tmp. A link to it is followed if the link is this
+/// user's or root's.
 /// @return -1: `errno` says why not, ELOOP for a stranger's link and EPERM for a folder that is not
 ///   to be trusted
 [[nodiscard]] int open_log_folder(const std::string& path) noexcept;

@@ -17,7 +17,7 @@ void append_field(std::string& line, std::string_view name, std::string_view val
 /// `text` with everything that a terminal could take for a command escaped as append_field does.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// One `name=value` of a line.
+/// A `name=value` of a line.
 struct ParsedField {
   std::string name;
   std::string value;

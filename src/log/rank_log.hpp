@@ -13,8 +13,8 @@
 
 namespace contextune::log {
 
-/// One `name=value` of a line that is about to be written. Refers to its texts: valid as long as
-/// they are.
+/// A `name=value` of a line that is about to be written. Refers to its texts: valid as long as they
+/// are.
 struct Field {
   std::string_view name;
   std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool> value;
@@ -31,7 +31,7 @@ struct Field {
       : name(field), value(static_cast<std::uint64_t>(number)) {}
 };
 
-/// What one rank did, one line an event, in `<folder>/rank-<rank>.log`:
+/// The log of one rank, a line for each event, in `<folder>/rank-<rank>.log`:
 /// `2026-11-20T20:33:53.120Z run=7f3a21 pid=4242 rank=0 level=info event=trial region=decode ...`
 /// The file appears with the first line. Nothing that happens here reaches the program: a full
 /// disk, a folder that cannot be written or that vanishes cost lines, which are counted. In a child
@@ -61,7 +61,7 @@ class RankLog {
 
   /// The process turns out to be another rank, whose file has its lines from now on: first its
   /// `start`, which is the caller's to write. A last line here says so, and readers move what stood
-  /// before it. What is said by other threads meanwhile may go to either.
+  /// before it. Lines of other threads meanwhile may go to either file.
   void become(int rank) noexcept;
 
   /// Waits until the lines so far are written: two seconds at most, once while the disk stands

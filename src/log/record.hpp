@@ -13,7 +13,7 @@
 
 namespace contextune::log {
 
-/// One line of a rank log, read back. A plain value.
+/// A line of a rank log, read back. A plain value.
 struct Record {
   std::string time;  ///< "2026-11-20T20:33:53.120Z"
   std::string run;

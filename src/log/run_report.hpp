@@ -13,8 +13,8 @@
 
 #include "log/record.hpp"
 
-/// What rank logs tell, put together again. Plain values; times are seconds, NaN where the log has
-/// none.
+/// The content of rank logs, put together again. Plain values; times are seconds, NaN where the log
+/// has none.
 namespace contextune::log {
 
 inline constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
@@ -167,7 +167,7 @@ struct FallbackReport {
   std::uint64_t count = 1;  ///< of this text
 };
 
-/// One question that ranks decided together, or did not.
+/// A question that ranks decided together, or did not.
 struct SyncReport {
   std::string region;  ///< empty: it was of none
   std::string group;
@@ -179,7 +179,7 @@ struct SyncReport {
   std::string text;     ///< why it was not committed
 };
 
-/// One process: what `run`, `pid` and `rank` tell apart.
+/// A process, as `run`, `pid` and `rank` tell it apart.
 struct ProcessReport {
   std::string run;
   std::int64_t pid = 0;

@@ -60,7 +60,7 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
   }
   if (!facts.default_choice.empty()) fields.emplace_back("default", facts.default_choice);
   log_.write(LogLevel::Info, "site", fields);
-  // What there was nothing to find out about was settled before it had its name.
+  // A site with nothing to find out was settled before it had its name.
   for (const WinnerEvent& event : std::exchange(unnamed_, {})) winner(event);
 }
 

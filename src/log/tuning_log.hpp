@@ -16,7 +16,7 @@
 
 namespace contextune::log {
 
-/// What a launch looked like when its site was found. All of it is for the reader.
+/// The facts of a launch when its site was found. All of them are for the reader.
 struct SiteFacts {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};

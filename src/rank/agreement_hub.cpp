@@ -12,8 +12,8 @@ namespace {
 
 // The control thread of a late rank says at once what the rank is at. A short time gives half.
 constexpr double inquiry_seconds = 0.5;
-// So much earlier the last verdict is given, for it to arrive in the time stated. Of a short time,
-// a quarter.
+// So much earlier the last verdict is given, for it to arrive in the time stated. A short time
+// gives a quarter.
 constexpr double answer_seconds = 0.25;
 constexpr double most_patience_seconds = 3600;
 

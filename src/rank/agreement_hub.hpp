@@ -10,7 +10,7 @@
 
 namespace contextune::rank {
 
-/// What decides, by kind.
+/// The deciders, by kind.
 using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
 
 /// Runs a decider; one that is missing or throws aborts.

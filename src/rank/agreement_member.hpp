@@ -9,14 +9,14 @@
 
 namespace contextune::rank {
 
-/// One rank's side of agreeing: what it has said, whether it has voted, what came of it. It has no
+/// A rank's side of agreeing: what it has said, whether it has voted, what came of it. It has no
 /// sockets, no clock and no thread: messages go in and out, time is told. Not thread-safe.
 ///
 /// A rank that has not voted may go back on its own, because nothing is committed without its vote.
-/// One that has voted may not: it waits for the hub's verdict, and if it loses the hub asks the
-/// other ranks of the topic. One of them that knows the verdict tells it; one that has not voted
-/// refuses for good, which makes it aborted; if all that can be reached have voted and know no
-/// more, it is unknown.
+/// A rank that has voted may not: it waits for the hub's verdict, and if it loses the hub asks the
+/// other ranks of the topic. A rank that knows the verdict tells it. A rank that has not voted
+/// refuses for good, which makes the verdict aborted. If all that can be reached have voted and
+/// know no more, the verdict is unknown.
 class Member {
  public:
   /// @param recovery_seconds for which the others are asked at most
@@ -25,7 +25,7 @@ class Member {
 
   void say(const Topic& topic, std::uint32_t kind, Payload part, double seconds, Outbox& out);
   void withdraw(const Topic& topic, std::string why, Outbox& out);
-  /// What it is at until it speaks on that topic.
+  /// Notes what it is at until it speaks on that topic.
   void occupied(const Topic& topic, double seconds, std::string why);
   /// It is at something with those ranks, until the same is said again: see Coordinator.
   void engage(const std::vector<std::uint32_t>& ranks, std::string why, Outbox& out);
@@ -104,7 +104,7 @@ class Member {
     std::string why;
   };
   std::map<std::vector<std::uint32_t>, Engaged> engaged_;  // by the ranks that it is with
-  /// What it was asked about and has not spoken on; true: others wait because it is engaged.
+  /// Topics that it was asked about and has not spoken on; true: others wait because it is engaged.
   std::map<Topic, bool, TopicLess> inquiries_;
 };
 

@@ -11,7 +11,7 @@ namespace contextune::rank {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{64} << 10U;
-// Of a peer that takes nothing more: it is not there.
+// A peer that leaves more bytes than this untaken counts as gone.
 constexpr std::size_t max_output_bytes = std::size_t{64} << 20U;
 
 int family_of(int socket) {
@@ -188,13 +188,13 @@ void Connection::send_raw(std::vector<std::byte> bytes) {
   if (output_.size() == 1) write_next();
 }
 
-// What fits goes to the system at once, so that it arrives even if this process ends now.
+// The bytes that fit go to the system at once, so that they arrive even if this process ends now.
 void Connection::write_next() {
   asio::async_write(socket_, asio::buffer(output_.front()),
                     [self = shared_from_this()](const asio::error_code& error, std::size_t) {
                       if (self->state_ == State::Closed) return;
-                      // What the peer sent before it went is still to be read, which ends in an
-                      // error as well.
+                      // Bytes that the peer sent before it went are still to be read, which ends in
+                      // an error as well.
                       if (error)
                         return self->state_ == State::Open ? void() : self->close(text_of(error));
                       self->output_bytes_ -= self->output_.front().size();

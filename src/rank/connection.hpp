@@ -26,11 +26,11 @@ struct Identity {
   std::uint32_t num_ranks = 1;
 };
 
-/// What a connection tells its owner, on the control thread. `closed` comes last, once, and never
-/// from within a call of a connection's function.
+/// The events that a connection reports to its owner, on the control thread. `closed` comes last,
+/// once, and never from within a call of a connection's function.
 class ConnectionOwner {
  public:
-  /// A caller has proved that it knows the secret. What is it told?
+  /// Answers a caller that has proved that it knows the secret.
   [[nodiscard]] virtual Admission admit(const Claim& claim) = 0;
   virtual void opened(Connection& connection) = 0;
   virtual void received(Connection& connection, Message message) = 0;
@@ -40,8 +40,8 @@ class ConnectionOwner {
   ~ConnectionOwner() = default;
 };
 
-/// One connection to another rank: the handshake, then frames. Used on the control thread only,
-/// never blocks. Its owner must outlive the loop's run.
+/// A connection to another rank: the handshake, then frames. Used on the control thread only, never
+/// blocks. Its owner must outlive the loop's run.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   /// @param socket taken over

@@ -94,7 +94,7 @@ bool split(std::string_view place, HostAndPort& parts, std::string& error) {
   return true;
 }
 
-// One of "A,B,[C]", without brackets; `attempt` then counts for its own addresses.
+// Chooses a host of "A,B,[C]", without brackets; `attempt` then counts for its own addresses.
 std::string choose_host(std::string_view hosts, std::size_t& attempt) {
   const auto count = static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), ',')) + 1;
   for (std::size_t i = attempt % count; i > 0; --i) hosts.remove_prefix(hosts.find(',') + 1);

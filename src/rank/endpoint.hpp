@@ -7,13 +7,13 @@
 
 namespace contextune::rank {
 
-/// What an `errno` means. Unlike std::error_code::message it also works while the process ends and
-/// its statics are destroyed, which the categories of errors are.
+/// The meaning of an `errno`. Unlike std::error_code::message it also works while the process ends
+/// and its statics are destroyed, which the categories of errors are.
 [[nodiscard]] std::string text_of_error(int error);
 
-/// Where ranks are reached: "unix:/FOLDER/NAME", a socket in a folder, or "unix:NAME", an abstract
-/// one of this host, both of which only processes of the same user are let into; or "tcp:HOST:PORT"
-/// ("tcp:[::1]:7000"), where HOST may be several with commas between, of one host.
+/// The place where ranks are reached. "unix:/FOLDER/NAME" is a socket in a folder, and "unix:NAME"
+/// an abstract one of this host; both let in only processes of the same user. In "tcp:HOST:PORT"
+/// ("tcp:[::1]:7000"), HOST may be several of one host, with commas between.
 struct Endpoint {
   sockaddr_storage address{};
   socklen_t size = 0;
@@ -31,8 +31,8 @@ struct Endpoint {
                                  std::size_t attempt = 0);
 
 /// A socket that listens there, or at a place of the system's choice if `address` is "unix:" or
-/// "tcp:"; at the name of a host it listens on every interface, as that name may well lead to the
-/// host's loopback. What a process that is no more has left in a folder is replaced.
+/// "tcp:". At the name of a host it listens on every interface, as that name may well lead to the
+/// host's loopback. It replaces a socket that a process that is no more has left in a folder.
 /// -1, and why. All sockets made here neither block nor reach programs that are started, and take
 /// no low number.
 [[nodiscard]] int listen_at(const std::string& address, std::string& error);
@@ -43,7 +43,7 @@ struct Endpoint {
 /// Takes a socket that listens in a folder out of it.
 void remove_listener(const std::string& address) noexcept;
 
-/// What others must call to reach the listening socket; the host is "*" if that is for them to
+/// The address at which others reach the listening socket; its host is "*" if that is for them to
 /// know.
 [[nodiscard]] std::string address_of_listener(int fd);
 

@@ -8,15 +8,15 @@
 
 #include "rank/siphash.hpp"
 
-/// The wire format between ranks. A frame is, little endian:
+/// The wire format between ranks. A frame holds, little endian:
 /// body length u32, magic u32, version u16, type u16, sender u32, job u64, sequence u64, the body,
-/// and a SipHash-2-4 tag u64 over all that stands before it. The key is that of one direction of
-/// one connection, and the sequence counts its frames from 0: a frame that is repeated, left out or
-/// comes from elsewhere does not fit.
+/// and a tag u64. The tag is the SipHash-2-4 of all that stands before it. The key is that of one
+/// direction of one connection, and the sequence counts its frames from 0. Thus a frame that is
+/// repeated, left out or comes from elsewhere does not fit.
 namespace contextune::rank {
 
 inline constexpr std::uint32_t frame_magic = 0x6b6e7263;  // "crnk"
-/// Of the frame and of every body: whoever changes what a message holds counts this up.
+/// The version of the frame and of every body: whoever changes what a message holds counts this up.
 inline constexpr std::uint16_t frame_version = 2;
 inline constexpr std::size_t frame_header_bytes = 32;
 inline constexpr std::size_t frame_tag_bytes = 8;
@@ -56,7 +56,7 @@ class FrameReader {
   void feed(std::span<const std::byte> piece);
   /// Takes the next whole frame. False: more bytes are needed, or there is an error.
   [[nodiscard]] bool next(Frame& frame);
-  /// What was wrong, as a sentence. Final: nothing is read after it. Empty: nothing.
+  /// The error, as a sentence. Final: nothing is read after it. Empty: there was none.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
 
  private:

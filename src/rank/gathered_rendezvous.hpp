@@ -24,12 +24,12 @@ struct Standing {
 };
 
 /// The meeting of ranks that can gather a few bytes of each just once, as those of a communicator
-/// can: each writes its block, all blocks are gathered in the order of ranks, and every rank reads
-/// the same from them. On one host they meet at a Unix socket that a random number names; past one
-/// host at TCP, where rank 0 listens already before it tells the port. The secret is drawn by rank
-/// 0 and is in its block, so the blocks must go where only the job's ranks see them. If one rank
-/// does not take part, none does, and all know why; unless all are all that one job has already,
-/// which is as good.
+/// can. Each rank writes its block, all blocks are gathered in the order of ranks, and every rank
+/// reads the same from them. On one host they meet at a Unix socket that a random number names;
+/// past one host at TCP, where rank 0 listens already before it tells the port. Rank 0 draws the
+/// secret and puts it in its block, so the blocks must go where only the job's ranks see them. If a
+/// rank does not take part, none does, and all know why. Ranks that are all ranks of one job
+/// already need no meeting even then, which is as good.
 class GatheredRendezvous {
  public:
   static constexpr std::size_t block_bytes = 512;

@@ -11,7 +11,7 @@
 namespace contextune::rank {
 namespace {
 
-// What a tag is for: one that was made for one purpose fits no other.
+// The purpose of a tag: a tag that was made for one purpose fits no other.
 enum class Role : std::uint8_t { Proof = 1, Welcome, ToListener, ToCaller };
 
 MacKey fixed_key(std::uint64_t number) {

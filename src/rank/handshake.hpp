@@ -10,12 +10,12 @@
 
 #include "rank/siphash.hpp"
 
-/// How two ranks make sure of each other before any frame. Three messages, each of a fixed length:
-/// the one that listens sends a challenge; the one that called proves that it knows the secret, for
-/// this challenge, and says who it is; the listener proves the same and says whether it may stay.
-/// Nothing that a caller says is looked at before its proof fits. What was recorded from another
-/// connection does not fit, because both sides add numbers that are drawn anew. What follows is
-/// authenticated, not encrypted.
+/// The handshake by which two ranks make sure of each other before any frame: three messages, each
+/// of a fixed length. The listener sends a challenge. The caller proves that it knows the secret,
+/// for this challenge, and says who it is. The listener proves the same and says whether the caller
+/// may stay. Nothing that a caller says is looked at before its proof fits. A message recorded from
+/// another connection does not fit, because both sides add numbers that are drawn anew. The frames
+/// that follow are authenticated, not encrypted.
 namespace contextune::rank {
 
 using Nonce = std::array<std::byte, 16>;

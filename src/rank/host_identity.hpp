@@ -6,7 +6,7 @@
 
 namespace contextune::rank {
 
-/// What other ranks need to know of the host that this process is on.
+/// The facts that other ranks need about the host that this process is on.
 struct HostIdentity {
   /// Equal for two processes: an abstract Unix socket of one lets the other in. So it is not only
   /// the host, but the network that is seen from here (containers) and the user as well.

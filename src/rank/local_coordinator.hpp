@@ -7,7 +7,8 @@
 
 namespace contextune::rank {
 
-/// One rank, which agrees with itself: decides at once, on the thread that speaks.
+/// The coordinator of a single rank, which agrees with itself: it decides at once, on the thread
+/// that speaks.
 class LocalCoordinator final : public Coordinator {
  public:
   explicit LocalCoordinator(Deciders deciders) : deciders_(std::move(deciders)) {}

@@ -8,7 +8,8 @@
 
 namespace contextune::rank {
 
-/// What agrees with the ranks of a rendezvous that is whole: one without `error` and `missing`.
+/// Makes the coordinator that agrees with the ranks of a whole rendezvous, which has no `error` and
+/// no `missing`.
 /// @throws std::bad_alloc
 [[nodiscard]] std::unique_ptr<Coordinator> make_coordinator(const Rendezvous& rendezvous,
                                                             Deciders deciders);

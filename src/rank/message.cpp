@@ -44,7 +44,7 @@ double duration_of(double seconds) {
   return seconds > 0 ? std::min(seconds, std::numeric_limits<double>::max()) : 0;
 }
 
-// What stands in a message of this type behind its topic.
+// Reads the part of a message behind its topic, as its type has it.
 std::string read_rest(ByteReader& reader, std::uint32_t num_ranks, Message& message) {
   switch (message.type) {
     case MessageType::Say:

@@ -10,8 +10,8 @@
 
 namespace contextune::rank {
 
-/// What ranks tell one another about a topic. "Hub" is the coordinating side of rank 0, "member"
-/// the side that every rank has.
+/// The types of messages between ranks about a topic. "Hub" is the coordinating side of rank 0,
+/// "member" the side that every rank has.
 enum class MessageType : std::uint16_t {
   Heartbeat = 1,  ///< both ways: nothing but that its sender is there
   Listening,      ///< member to hub: where this rank can be asked
@@ -30,7 +30,7 @@ enum class MessageType : std::uint16_t {
 };
 inline constexpr auto last_message_type = MessageType::Occupied;
 
-/// What a rank knows of a topic that another one asks about.
+/// The knowledge of a rank about a topic that another rank asks about.
 enum class Knowledge : std::uint8_t {
   Waiting,  ///< has voted, and expects to hear the verdict
   Lost,     ///< has voted, and has lost the hub, too

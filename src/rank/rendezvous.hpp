@@ -45,7 +45,7 @@ struct Rendezvous {
   [[nodiscard]] Rendezvous with_unique_id(std::span<const std::byte> id) const;
 };
 
-/// What the environment does not tell.
+/// Facts that the environment does not tell.
 struct Surroundings {
   /// Where only this user can make sockets; empty: there is no such folder.
   std::function<std::string()> folder;
@@ -54,7 +54,7 @@ struct Surroundings {
   std::function<std::string(std::string_view rank_variable)> starter;
 };
 
-/// As a communicator of NCCL says, all ranks of which are on this host: they meet under its id.
+/// The rendezvous of an NCCL communicator whose ranks are all on this host: they meet under its id.
 /// @param id hash of its ncclUniqueId, the same on all its ranks
 /// @param folder where only this user can make sockets; empty: there is none
 [[nodiscard]] Rendezvous communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
@@ -64,9 +64,9 @@ struct Surroundings {
 [[nodiscard]] Rendezvous find_communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
                                                       std::uint64_t id);
 
-/// As a communicator of NCCL says, the ranks of which are on several hosts: they meet as
-/// with_unique_id has it, but for what CONTEXTUNE_ADDRESS and CONTEXTUNE_SECRET say; a launcher
-/// says how many there are before this one on its host.
+/// The rendezvous of an NCCL communicator whose ranks are on several hosts. They meet as
+/// with_unique_id has it, but for what CONTEXTUNE_ADDRESS and CONTEXTUNE_SECRET say. A launcher
+/// says how many ranks there are before this one on its host.
 /// @param id hash of all of its ids, the same on all its ranks
 /// @param first_id of these, the bytes
 [[nodiscard]] Rendezvous communicator_rendezvous_between_hosts(const VariableLookup& variable,
@@ -80,11 +80,12 @@ struct Surroundings {
     std::uint32_t rank, std::uint32_t num_ranks, std::uint64_t id,
     std::span<const std::byte> first_id);
 
-/// As the launcher says; see contextune::launched_by for which of several counts.
+/// The rendezvous that the launcher tells; see contextune::launched_by for which of several
+/// launchers counts.
 [[nodiscard]] Rendezvous rendezvous_of(const VariableLookup& variable,
                                        const Surroundings& surroundings);
 
-/// Of this process. Reads /proc, and makes the folder if there is none.
+/// The rendezvous of this process. Reads /proc, and makes the folder if there is none.
 [[nodiscard]] Rendezvous find_rendezvous();
 
 }  // namespace contextune::rank

@@ -6,7 +6,7 @@
 
 namespace contextune::rank {
 
-/// What only those of one job know.
+/// A key that only the ranks of one job know.
 struct MacKey {
   std::uint64_t low = 0;   ///< bytes 0 to 7, little endian
   std::uint64_t high = 0;  ///< bytes 8 to 15

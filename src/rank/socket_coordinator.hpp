@@ -37,8 +37,9 @@ struct SocketSettings {
 };
 
 /// Ranks that agree through sockets of their own, beside whatever the program does: a star through
-/// rank 0, and calls among the others once it is lost. One thread a process, which takes no signals
-/// and does all the work; deciders run on it, and must be quick against `silence_seconds`.
+/// rank 0, and calls among the others once it is lost. A single thread in each process, which takes
+/// no signals, does all the work. Deciders run on that thread, and must be quick against
+/// `silence_seconds`.
 ///
 /// Joining goes on behind the scenes: what is said before waits for it. A rank whose connection
 /// ended stays out, and so does a second process with a rank that has been seen. In a child of fork

@@ -62,8 +62,8 @@ class SocketStar final : public ConnectionOwner {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// For so long a thread that waits asks again and again before it sleeps: to be woken up takes
-  /// longer than most answers do, and each takes several threads that wake one another.
+  /// A thread that waits asks again and again for so long before it sleeps. Waking up takes longer
+  /// than most answers do, and each answer takes several threads that wake one another.
   static constexpr std::chrono::microseconds spin_time{300};
 
   void post(Outbox out);

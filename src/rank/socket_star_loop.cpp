@@ -1,4 +1,4 @@
-// What the control thread does all the time: passes messages on, and looks at the clock.
+// The loop of the control thread, which passes messages on and looks at the clock.
 #include <algorithm>
 #include <thread>
 
@@ -86,7 +86,7 @@ void SocketStar::arm_tick() {
   const double idle = std::min(settings_.heartbeat_seconds, settings_.silence_seconds / 4);
   const double time = now();
   const double at = time + (is_busy() ? std::min(busy_tick_seconds, idle) : idle);
-  // One that comes soon enough stays.
+  // A tick that comes soon enough stays.
   if (next_tick_ > time && next_tick_ <= at) return;
   next_tick_ = at;
   timer_.expires_at(started_ +

@@ -4,8 +4,8 @@
 
 namespace contextune::rank {
 
-/// As long as it lives, none of 0, 1 and 2 is free: what is opened meanwhile does not get a number
-/// that a program which closed it expects for itself, or closes again.
+/// As long as it lives, none of descriptors 0, 1 and 2 is free. Files opened meanwhile thus get no
+/// number that a program which closed it expects for itself, or closes again.
 class StandardDescriptorsTaken {
  public:
   StandardDescriptorsTaken() noexcept;

@@ -17,11 +17,11 @@
 namespace contextune::rank {
 namespace {
 
-// One that was made a moment ago may be about to be listened on.
+// A socket that was made a moment ago may be about to be listened on.
 constexpr time_t leftover_seconds = 60;
 constexpr std::size_t most_leftovers = 256;
 constexpr int most_wrappers = 64;
-// Of a socket's path, what its name in the folder may need.
+// The bytes of a socket's path that its name in the folder may need.
 constexpr std::size_t name_bytes = 32;
 constexpr std::size_t path_bytes = 108;
 

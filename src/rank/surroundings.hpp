@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-/// What a process finds out about the host to meet those that were started with it.
+/// Facts about the host by which a process meets those that were started with it.
 namespace contextune::rank {
 
 /// A folder that belongs to this user and lets nobody else in: $XDG_RUNTIME_DIR/contextune, else

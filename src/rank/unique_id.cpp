@@ -36,7 +36,7 @@ std::string host_of(std::span<const std::byte> address) {
   }
   if (family == AF_INET6) {
     const auto internet = read_as<sockaddr_in6>(address);
-    // One that is good on its own link only needs the name of an interface of this host.
+    // A link-local address needs the name of an interface of this host.
     if (internet.sin6_port == 0 || IN6_IS_ADDR_UNSPECIFIED(&internet.sin6_addr) ||
         IN6_IS_ADDR_LINKLOCAL(&internet.sin6_addr))
       return {};

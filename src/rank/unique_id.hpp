@@ -8,7 +8,7 @@ namespace contextune::rank {
 
 inline constexpr std::size_t unique_id_bytes = 128;
 
-/// What an ncclUniqueId is taken for.
+/// The secret and the host that an ncclUniqueId gives.
 struct UniqueIdParts {
   std::string secret;  ///< all of it: it holds 64 random bits, and only the job's ranks are told it
   std::string host;    ///< of the rank that made it; empty: not recognised

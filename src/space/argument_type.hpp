@@ -21,8 +21,8 @@ inline constexpr std::array<std::string_view, 12> argument_type_words = {
 /// Size of an argument of that type; 0: any.
 [[nodiscard]] std::size_t size_bytes(ArgumentType type) noexcept;
 
-/// The types for a demangled parameter list: "int, float const*" gives I32, Pointer. What is no
-/// number and no pointer is Opaque. "" and "void" give none.
+/// The types for a demangled parameter list: "int, float const*" gives I32, Pointer. A parameter
+/// that is no number and no pointer is Opaque. "" and "void" give none.
 [[nodiscard]] std::vector<ArgumentType> types_of_parameters(std::string_view parameters);
 
 }  // namespace contextune::space

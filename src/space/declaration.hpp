@@ -52,8 +52,8 @@ struct CollectiveDeclaration {
   std::optional<int> n_repeat;
 };
 
-/// choice "name" { ... }: which implementations may run. What its names mean only the program
-/// knows.
+/// choice "name" { ... }: which implementations may run. Only the program knows what its names
+/// mean.
 struct ChoiceDeclaration {
   std::string name;
   int line = 0;

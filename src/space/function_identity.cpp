@@ -75,7 +75,7 @@ class Walk {
     lua_pushvalue(lua, -1);
     lua_getinfo(lua, ">S", &where);
     StableHash hash;
-    // What is ours is the same in all files.
+    // Our own functions are the same in all files.
     if (std::string_view(where.source) != LuaState::chunk_name) return hash.value();
     hash.add(lines_of(text_, where.linedefined, where.lastlinedefined));
     for (int i = 1;; ++i) {
@@ -100,7 +100,7 @@ class Walk {
     return sum;
   }
 
-  /// Of the environment at the top, which it takes away: its metatable reads from a table that
+  /// Hashes the environment at the top, which it takes away. Its metatable reads from a table that
   /// __index holds.
   std::uint64_t globals(lua_State* lua) {
     std::uint64_t found = 0;

@@ -8,7 +8,8 @@
 namespace contextune::space {
 namespace {
 
-// What demanglers put before a template argument that is a number; an enumeration's name stays.
+// Types that demanglers put before a template argument that is a number; an enumeration's name
+// stays.
 constexpr std::array<std::string_view, 15> integer_types = {"int",
                                                             "unsigned int",
                                                             "unsigned",

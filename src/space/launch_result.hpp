@@ -8,8 +8,8 @@
 
 namespace contextune::space {
 
-/// What the edits of a scene make of its launch, checked as a whole. Notes as read what the result
-/// depends on beyond what `apply` read. Files are taken relative to `folder`.
+/// The change that the edits of a scene make to its launch, checked as a whole. Notes as read what
+/// the result depends on beyond what `apply` read. Files are taken relative to `folder`.
 /// @throws ScriptFault with the line of the write that is wrong
 [[nodiscard]] LaunchChange finish_launch(Scene& scene, const std::filesystem::path& folder);
 

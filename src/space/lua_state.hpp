@@ -27,14 +27,14 @@ namespace contextune::space {
 /// `text` as a message may hold it: blanks for control characters, no more than `longest` bytes.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t longest);
 
-/// What went wrong in a script: where, and why with what to do about it.
+/// A fault of a script: where it is, and why with what to do about it.
 struct ScriptFault {
   int line = 0;  ///< 0: not known
   std::string text;
   bool ran_away = false;  ///< it used up its steps or memory: calling it again would cost as much
 };
 
-/// What one call into a script may use.
+/// The limits of one call into a script.
 struct ScriptLimits {
   std::int64_t steps = 10'000'000;      ///< instructions, and what library functions charge
   double seconds = 0.25;                ///< of processor time, should single steps be slow
@@ -42,7 +42,7 @@ struct ScriptLimits {
   std::size_t block_bytes = 1 << 20;    ///< of one string or table
 };
 
-/// One Lua interpreter whose every call is bounded in steps, time and memory. It holds no library
+/// A Lua interpreter whose every call is bounded in steps, time and memory. It holds no library
 /// until a sandbox puts some in. Not thread-safe.
 class LuaState {
  public:
@@ -55,9 +55,9 @@ class LuaState {
   LuaState& operator=(const LuaState&) = delete;
   ~LuaState();
 
-  /// Runs `body(lua_State*)` so that Lua errors in it become a ScriptFault. They jump out of it:
-  /// it may hold nothing that needs destructing while it calls Lua. What it leaves on the stack is
-  /// taken away afterwards. C++ exceptions of the body go on to the caller.
+  /// Runs `body(lua_State*)` so that Lua errors in it become a ScriptFault. They jump out of it: it
+  /// may hold nothing that needs destructing while it calls Lua. Values that it leaves on the stack
+  /// are taken away afterwards. C++ exceptions of the body go on to the caller.
   /// @throws ScriptFault
   template <class Body>
   void protect(Body&& body) {

@@ -25,7 +25,7 @@ struct ExtentEdit {
   [[nodiscard]] bool all() const { return written[0] && written[1] && written[2]; }
 };
 
-/// What `apply` has written to the launch so far.
+/// The edits that `apply` has made to the launch so far.
 struct LaunchEdit {
   ExtentEdit grid;
   ExtentEdit block;
@@ -40,7 +40,7 @@ struct LaunchEdit {
   std::vector<std::string> options;
 };
 
-/// What the objects `launch`, `config` and `device` of a script stand for while one of its
+/// The things that a script's objects `launch`, `config` and `device` stand for while one of its
 /// functions runs. Null outside of a call: a script that kept an object gets an error, not an old
 /// launch.
 struct Scene {

@@ -15,13 +15,13 @@ namespace contextune::space {
 class Script;
 class SpaceRule;
 
-/// What a space file declares, for one device: rules for kernels, configs for
-/// collectives, and which implementations of a choice may run.
+/// The declarations of a space file, for one device: rules for kernels, configs for collectives,
+/// and which implementations of a choice may run.
 ///
-/// A space file is a Lua program that runs in a sandbox: it reaches no file, no clock and no other
+/// A space file is a Lua program that runs in a sandbox. It reaches no file, no clock and no other
 /// program, and each call of it is bounded in steps and memory. It is run once, when it is loaded;
-/// `key`, `prune` and `apply` are called for launches.
-/// Rules stay valid when the SpaceFile is gone. Rules of one file may be called from any thread.
+/// `key`, `prune` and `apply` are called for launches. Rules stay valid when the SpaceFile is gone.
+/// Rules of one file may be called from any thread.
 class SpaceFile {
  public:
   /// Reads and runs a file that must be regular, owned by the user or root, and writable by nobody

@@ -122,7 +122,7 @@ class SpaceRule::Call {
     return result;
   }
 
-  /// What `size` returns.
+  /// The number that `size` returns.
   [[nodiscard]] std::uint64_t size() {
     const ScriptFunction& function = rule_.declaration_.size;
     std::uint64_t result = 0;

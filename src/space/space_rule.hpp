@@ -11,8 +11,8 @@
 
 namespace contextune::space {
 
-/// One kernel of a space file. Keeps the file's script alive; calls on rules of one file exclude
-/// each other.
+/// The rule for one kernel of a space file. Keeps the file's script alive; calls on rules of one
+/// file exclude each other.
 class SpaceRule final : public KernelRule {
  public:
   SpaceRule(std::shared_ptr<Script> script, std::size_t index);
@@ -20,8 +20,9 @@ class SpaceRule final : public KernelRule {
   [[nodiscard]] std::string_view kernel() const override { return declaration_.name; }
   [[nodiscard]] std::string_view origin() const override { return origin_; }
 
-  /// What `key` returned, and the bucket of what `size` returned; further a part "kept" where
-  /// `prune` looks at the launch: launches for which it keeps other configs are other problems.
+  /// The key that `key` returned, and the bucket of what `size` returned; further a part "kept"
+  /// where `prune` looks at the launch: launches for which it keeps other configs are other
+  /// problems.
   [[nodiscard]] Key key(const LaunchView& launch, LaunchReads& reads) override;
   [[nodiscard]] bool keys_by_size() const override { return bool(declaration_.size); }
   [[nodiscard]] UnseenSize unseen() const override { return declaration_.unseen; }

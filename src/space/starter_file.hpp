@@ -8,7 +8,7 @@
 
 namespace contextune::space {
 
-/// One kernel that a region launches, as it was seen.
+/// A kernel that a region launches, as it was seen.
 struct DiscoveredKernel {
   std::string kernel;      ///< demangled, without parameters
   std::string parameters;  ///< "int, float const*"; empty: unknown

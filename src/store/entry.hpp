@@ -8,7 +8,7 @@
 
 #include "core/search/store.hpp"
 
-/// What one file of the store says. Plain values.
+/// The contents of one file of the store. Plain values.
 namespace contextune::store {
 
 /// Replaced winners that a site keeps, the latest first.

@@ -11,12 +11,12 @@ namespace contextune::store {
 enum class FileState {
   Missing,
   Good,
-  Damaged,  ///< can be set aside: nothing of it can be used by any version
-  Newer,    ///< of a later contextune: is to stay as it is
-  Refused,  ///< not this user's, a link, not readable: is to stay as it is
+  Damaged,  ///< can be set aside: no version can use anything of it
+  Newer,    ///< of a later contextune: stays as it is
+  Refused,  ///< not this user's, a link, not readable: stays as it is
 };
 
-/// What a file of the store holds, or why that cannot be used.
+/// The contents of a file of the store, or why they cannot be used.
 struct EntryFile {
   FileState state = FileState::Missing;
   Entry entry;          ///< if it is good

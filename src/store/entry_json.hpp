@@ -10,14 +10,14 @@
 
 namespace contextune::store {
 
-/// Of the format. Whatever changes it, even a member more, gets another number.
+/// The number of the format. Whatever changes the format, even a member more, gets another number.
 /// 1: sites had no `code` and no `image`; such a file is read as if they were empty.
 /// 2: they had no `declaration` and no `terms`; the same.
 /// 3: `terms` had no `comm_memory`; 4: no `compared`, which is read as that they were not.
 /// 5: sites had no `progress`.
 inline constexpr int schema_version = 6;
 
-/// Of a file. A larger one is not read, and none is written.
+/// The most bytes of a file. A larger one is not read, and none is written.
 inline constexpr std::size_t max_file_bytes = std::size_t{16} << 20U;
 
 /// The document was written by a later version of contextune.

@@ -232,7 +232,8 @@ void EntryLock::remove() {
   folder_.sync();
 }
 
-// What writers left that were killed. One that is still there, but that slow, finds that out.
+// Removes files that killed writers left. A writer that is still there, but that slow, finds that
+// out.
 void EntryLock::sweep() const try {
   const timespec now = file_system_now();
   for (const std::string& name : folder_.names()) {

@@ -15,12 +15,10 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 /// The right to replace one file, and the temporary file that will replace it. Two parts:
 /// - A lock of the kernel on ".<file>.lock", which ends with its holder, however that ends. It
-/// holds
-///   among the processes of a host, and among hosts where the file system carries it.
+///   holds among the processes of a host, and among hosts where the file system carries it.
 /// - A lease, ".<file>.lease", which appears, whole, only if there is none: it holds among hosts
-/// where
-///   locks are not carried. It says which process holds it. One whose holder is gone may be taken
-///   at once, any other after `lease_seconds` by the file system's clock.
+///   where locks are not carried. It says which process holds it. A lease whose holder is gone may
+///   be taken at once, any other after `lease_seconds` by the file system's clock.
 /// **Whoever takes a lease first removes the temporary file that it names. So a holder that was
 /// stopped meanwhile finds nothing left to rename, and overwrites nobody.**
 /// Not thread-safe; locks of several threads exclude each other.

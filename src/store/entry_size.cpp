@@ -10,7 +10,7 @@
 namespace contextune::store {
 namespace {
 
-// Of a site alone, which is printed as it is among others.
+// The size of a site alone, which is printed as it is among others.
 std::size_t bytes_of(const EntrySite& site) {
   Entry alone;
   alone.sites.push_back(site);

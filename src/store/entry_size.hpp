@@ -7,9 +7,9 @@
 
 namespace contextune::store {
 
-/// Drops of an entry whose text would have more bytes what is oldest, and a little more, so that
-/// not every tuning after it does: first measurements of other configs than default and winner,
-/// which are then made again if the site is met again, then whole sites.
+/// Drops the oldest parts of an entry whose text would have more bytes, and a little more, so that
+/// not every later tuning drops some. Measurements of other configs than default and winner go
+/// first; they are made again if the site is met again. Whole sites go next.
 /// @return what was dropped, as a clause; empty: nothing
 [[nodiscard]] std::string shrink(Entry& entry, std::size_t most_bytes);
 

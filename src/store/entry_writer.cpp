@@ -106,7 +106,8 @@ Json to_json(const EntryConfirm& confirm) {
           {"software", confirm.software}};
 }
 
-// What fits a line stands in one: a trial more is a line more, for whoever compares two files.
+// A value that fits a line stands in one: a trial more is a line more, for whoever compares two
+// files.
 void print(std::string& text, const Json& json, std::size_t indent) {
   std::string line = json.dump();
   if (json.empty() || !json.is_structured() || indent + line.size() <= line_width) {

@@ -139,7 +139,7 @@ Descriptor Folder::open_file(const std::string& name, int flags, mode_t mode) co
 }
 
 std::vector<std::string> Folder::names() const {
-  // Of its own: reading moves the position in the folder.
+  // A descriptor of its own: reading moves the position in the folder.
   const int fd = ::openat(number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(fd < 0 ? nullptr : ::fdopendir(fd), &::closedir);
   if (!stream) {
@@ -159,7 +159,7 @@ std::vector<std::string> Folder::names() const {
 int Folder::rename_to_new(const std::string& from, const std::string& to) const {
   if (::renameat2(number(), from.c_str(), number(), to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // Network file systems have no such call, and have links. What they answer to one may be lost on
+  // Network file systems have no such call, and have links. Their answer to a link may be lost on
   // its way, and the next attempt finds the link of the first: the file has two names then.
   struct stat status {};
   const int error = ::linkat(number(), from.c_str(), number(), to.c_str(), 0) == 0 ? 0 : errno;

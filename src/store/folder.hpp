@@ -24,7 +24,7 @@ void check_trust(const std::string& path, const struct stat& status, Trust trust
 [[noreturn]] void refuse_with_errno(const std::string& path, std::string_view what, int code,
                                     std::string_view remedy = "");
 
-/// An open folder. What is in it is reached through it, wherever its path leads by then.
+/// An open folder. Its contents are reached through it, wherever its path leads by then.
 class Folder {
  public:
   /// Absent: there is none. A link is followed if it is this user's or root's.

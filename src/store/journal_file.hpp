@@ -13,7 +13,7 @@
 /// The text of the files of a TrialJournal.
 namespace contextune::store {
 
-/// What one process is trying, or was.
+/// The record of what one process is trying, or was.
 struct TryingFile {
   /// As its parent saw it; all words have one length, so that one takes another's place.
   enum class End { Unknown, Crashed };
@@ -24,8 +24,8 @@ struct TryingFile {
   std::map<TriedConfig, std::string> in_flight;
 
   [[nodiscard]] std::string to_text() const;
-  /// One config's line, and what every such text ends with: a text grows by putting both over the
-  /// latter.
+  /// The line of a config, and the closing that every such text ends with: a text grows by putting
+  /// both over the closing.
   [[nodiscard]] static std::string line_of(const TriedConfig& config, const std::string& text);
   [[nodiscard]] static std::string closing();
   /// Absent: it is no such file, or of a later version.
@@ -37,7 +37,7 @@ struct TryingFile {
   [[nodiscard]] static std::string prefix_of(std::int64_t pid) { return std::to_string(pid) + "-"; }
 };
 
-/// What is known of processes that have ended.
+/// The record of suspects and blamed configs of processes that have ended.
 struct KnownFile {
   struct Entry {
     TrialJournal::Suspicion suspicion = TrialJournal::Suspicion::Suspect;
@@ -46,7 +46,7 @@ struct KnownFile {
   };
   std::map<TriedConfig, Entry> entries;
 
-  /// Of a process that has ended without closing its journal.
+  /// Adds the configs in flight of a process that has ended without closing its journal.
   /// @param counted configs whose ends were counted: ranks of one job end together
   void add(const TryingFile& ended, std::set<TriedConfig>& counted);
 

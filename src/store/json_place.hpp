@@ -30,7 +30,7 @@ class JsonPlace {
 
   [[nodiscard]] bool is_null() const;
   [[nodiscard]] std::string text() const;
-  /// One that fits 64 bits with a sign.
+  /// A whole number that fits 64 bits with a sign.
   [[nodiscard]] std::int64_t whole_number() const;
   [[nodiscard]] std::int64_t whole_number(std::int64_t least, std::int64_t most) const;
   /// A number, or "nan", "inf" or "-inf".

@@ -52,7 +52,7 @@ std::optional<std::string> from_json_text(std::string_view text) {
     bytes += static_cast<char>(high * 16 + low);
     rest.remove_prefix(2);
   }
-  // One spelling for each text: what was escaped without need would be another file for the same.
+  // Each text has one spelling: what was escaped without need would be another file for the same.
   if (to_json_text(bytes) != text) return std::nullopt;
   return bytes;
 }

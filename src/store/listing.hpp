@@ -7,7 +7,7 @@
 
 namespace contextune::store {
 
-/// One file of a store.
+/// A file of a store.
 struct ListedFile {
   std::string folder;  ///< in the store
   std::string file;
@@ -28,8 +28,8 @@ struct Listing {
 /// Changes nothing. @throws Error if there is no such folder, or it cannot be used
 [[nodiscard]] Listing list_store(const std::string& folder, Trust trust);
 
-/// One file anywhere, whoever's it is; it may have any name. @throws Error that says why it cannot
-/// be used
+/// Reads a file anywhere, whoever's it is; it may have any name. @throws Error that says why it
+/// cannot be used
 [[nodiscard]] Entry read_loose_entry(const std::string& path);
 
 }  // namespace contextune::store

@@ -41,8 +41,8 @@ bool has_failed(TrialStatus status) {
          status == TrialStatus::Crashed || status == TrialStatus::TooMuchMemory;
 }
 
-// Whether what failed under the one would fail under the other. What a winner was shown to be
-// says nothing of what failed.
+// Whether what failed under the one would fail under the other. Findings about a winner say nothing
+// of what failed.
 bool judge_alike(const std::optional<StoredTerms>& a, const std::optional<StoredTerms>& b) {
   if (!a || !b) return !a && !b;
   StoredTerms same = *a;
@@ -51,7 +51,7 @@ bool judge_alike(const std::optional<StoredTerms>& a, const std::optional<Stored
   return same == *b;
 }
 
-// What was found out about one says nothing about the other.
+// Whether findings about the one say nothing about the other.
 bool is_other_code(const StoredSite& a, const StoredSite& b) {
   if (!is_same_declaration(a.declaration, b.declaration)) return true;
   return !a.code.empty() && !b.code.empty() && a.code != b.code;
@@ -67,7 +67,7 @@ void retire(EntrySite& known, const StoredSite& note, const std::string& tuned_a
   known.site.tuned_at = tuned_at;
 }
 
-// What a note says of a site that is known: configs that were not tried, and such that failed
+// Adds what a note says of a site that is known: configs that were not tried, and such that failed
 // since; and which code it has.
 void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned_at) {
   if (is_other_code(note, known.site)) {
@@ -96,7 +96,8 @@ void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned
   }
 }
 
-// What was found out counts, whenever it was only seen elsewhere, unless it has failed since.
+// A tuned winner counts more than a note, whenever the note was made, unless it says that the
+// winner has failed since.
 bool counts_more(const StoredSite& a, const StoredSite& b) {
   const bool later = a.tuned_at > b.tuned_at;
   if (is_note(a) == is_note(b)) return later;
@@ -159,7 +160,7 @@ EntrySite tuned_site(const StoredSite& site, const std::string& software,
   EntrySite made{site, software, {}};
   made.site.tuned_at = tuned_at;
   made.site.same_software = true;
-  // What is known is what the store said, and stays as it is there.
+  // A known trial is what the store said, and stays as it is there.
   std::erase_if(made.site.trials, [](const StoredTrial& trial) {
     return trial.status == TrialStatus::Untried || trial.status == TrialStatus::Known;
   });

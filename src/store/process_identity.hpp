@@ -21,8 +21,8 @@ struct ProcessIdentity {
 
 enum class Presence { Alive, Gone, Unknown };
 
-/// Whether that process still runs, as far as can be told from here. One that is stopped does; one
-/// that was killed and is not yet waited for does not.
+/// Whether that process still runs, as far as can be told from here. A process that is stopped
+/// does; one that was killed and is not yet waited for does not.
 [[nodiscard]] Presence presence_of(const ProcessIdentity& process);
 
 }  // namespace contextune::store

@@ -372,7 +372,7 @@ std::string judge_end(const std::string& folder, std::int64_t pid, ProcessEnd en
       continue;
     const auto text = text_of(*journal, name);
     auto trying = text ? TryingFile::parse(*text) : std::nullopt;
-    // One of that number on another host is another one.
+    // A process of that number on another host is another one.
     if (!trying || presence_of(trying->process) != Presence::Gone) continue;
     sentences = what_becomes_of(*trying, end, known_in(*journal));
     if (end == ProcessEnd::Nobodys && !trying->broken) {

@@ -27,7 +27,7 @@ struct TriedConfig {
 [[nodiscard]] TriedConfig tried_config(const std::string& region, const std::string& site,
                                        const std::string& key, const std::string& config);
 
-/// What is being tried, kept where it outlives this process: a config that takes the process down
+/// Keeps what is being tried where it outlives this process: a config that takes the process down
 /// is found in the next run. So is a winner of an earlier run, until this process has survived it.
 /// A folder "journal" in that of the store holds
 ///
@@ -39,10 +39,11 @@ struct TriedConfig {
 /// All are text, a line each: `<site> <config> <what is known> <text>`; the first kind may have
 /// zeros after its end.
 ///
-/// A process that ends by exit() takes its file away. What was in flight at any other end are
-/// suspects. One that was alone in flight is blamed: at once where it is known that the process
-/// crashed, its CUDA context broke or the config did not end, else when that happens a third time.
-/// A suspect that was tried and survived is one no longer.
+/// A process that ends by exit() takes its file away. Configs that were in flight at any other end
+/// are suspects. A config that was alone in flight is blamed at once where it is known that the
+/// process crashed, its CUDA context broke or the config did not end. Else it is blamed at the
+/// third end at which it was alone in flight. A suspect that was tried and survived is one no
+/// longer.
 ///
 /// Nothing throws but std::bad_alloc, and `errno` stays as it was. Any thread.
 class TrialJournal {
@@ -58,7 +59,7 @@ class TrialJournal {
   TrialJournal& operator=(const TrialJournal&) = delete;
   ~TrialJournal();
 
-  /// What is known from processes before this one; looked up when it is asked for first.
+  /// The suspicion from processes before this one; looked up when it is asked for first.
   [[nodiscard]] Suspicion suspicion(const TriedConfig& config);
 
   /// `text` is for people: site and config.
@@ -69,7 +70,7 @@ class TrialJournal {
   };
   [[nodiscard]] static Trial trial_of(const std::string& region, const std::string& site,
                                       const std::string& key, const std::string& config);
-  /// All that `owner` has in flight from now on. What it had before has been survived.
+  /// All that `owner` has in flight from now on. Trials that it had before have been survived.
   void set(const void* owner, std::vector<Trial> trials);
 
   /// The same of one more; costs one small write, however many there are.
@@ -89,7 +90,8 @@ class TrialJournal {
   /// The CUDA context is in error: whatever is in flight may have done that.
   void broke();
 
-  /// The process ends as its program wants it. What has broken its context stays.
+  /// The process ends as its program wants it. Configs that were in flight when its context broke
+  /// stay.
   void close();
 
  private:
@@ -125,8 +127,8 @@ enum class ProcessEnd {
   Crash     ///< by a signal that a fault raises, or abort() does
 };
 
-/// What its parent knows of a process that has ended: without it, what was in flight only may have
-/// done that. `folder` is that of the store.
+/// Keeps how a process ended, as its parent knows it: without that, what was in flight only may
+/// have ended it. `folder` is that of the store.
 /// @return what was in flight, and what the next run makes of it, in sentences; empty: nothing was
 std::string judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept;
 

@@ -17,8 +17,8 @@ std::string aside_text(const std::string& problem, const std::string& path) {
   return problem + "; the file is kept as " + path;
 }
 
-// What is written must be what is read: a time below zero would be found by the next process, which
-// would set aside all that the file holds.
+// A text is written only if it can be read: the next process would find a time below zero, and set
+// aside all that the file holds.
 std::string checked_text(const Entry& entry, const std::string& path) {
   std::string text = to_text(entry);
   try {

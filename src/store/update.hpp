@@ -18,7 +18,7 @@ struct UpdateTarget {
   Deadline deadline;
 };
 
-/// What was to say about an entry that was written.
+/// Notes on an entry that was written.
 struct UpdateNotes {
   std::string damaged;  ///< a damaged file was there, and is set aside; empty: there was none
   std::string dropped;  ///< it had become too large, and this is no more in it; empty: it had not

@@ -58,13 +58,13 @@ constexpr contextune_api table{
     .note_failure = &note_failure,
 };
 
-/// Of an entry or call that was begun; one that is all zeros goes to this copy, which passes it
-/// through.
+/// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
+/// passes it through.
 const contextune_api& api_of(std::uint64_t word) noexcept {
   return word == 0 ? table : *reinterpret_cast<const contextune_api*>(word);
 }
 
-/// What another copy says of a failure is said again here.
+/// Keeps the failure text of another copy in this one, too.
 int forwarded(const contextune_api& api, int status) noexcept {
   if (status != 0 && &api != &table) fail(api.error());
   return status;

@@ -1,4 +1,4 @@
-// What calls of choices do: choice_registry.hpp.
+// Calls of choices: choice_registry.hpp.
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -18,8 +18,9 @@ namespace {
 using intercept::Region;
 using intercept::Runtime;
 
-/// What this thread has asked choice_wants() about last, for the call that follows: which device is
-/// current costs a call of the driver. Trivial, so that a thread may end at any time.
+/// The problem that this thread asked choice_wants() about last, kept for the call that follows:
+/// finding the current device costs a call of the driver. Trivial, so that a thread may end at any
+/// time.
 struct Asked {
   const contextune_choice* choice = nullptr;
   std::uint32_t number = 0;
@@ -45,7 +46,8 @@ Region* region_around(Runtime& runtime) {
   return region == nullptr || region->name() == "process" ? nullptr : region;
 }
 
-/// Where it cannot be searched as it is. What is found later may still be.
+/// Runs the default where the problem cannot be searched as it is. A winner that is found later may
+/// still run.
 int run_default(const ChoiceProblem& problem, const contextune_choice_run& call) noexcept {
   return run_candidate(problem, ChoiceProblem::by_default, call);
 }
@@ -54,7 +56,7 @@ void settle_on_default(ChoiceProblem& problem) noexcept {
   problem.settled.store(ChoiceProblem::by_default, std::memory_order_release);
 }
 
-/// What is left may be one candidate only.
+/// Screening may leave one candidate only, which settles the problem.
 void note_screened(ChoiceProblem& problem) noexcept {
   problem.stage.store(ChoiceProblem::Stage::Screened, std::memory_order_release);
   if (problem.candidates.size() == 1) problem.settled.store(0, std::memory_order_release);
@@ -104,7 +106,7 @@ std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& pr
                                     Runtime& runtime, Region& region,
                                     const contextune_choice_run& call) {
   if (choice.is_shared() && !region.is_repeated()) {
-    // What was agreed on elsewhere was agreed on before this call, on all ranks.
+    // A winner agreed on elsewhere was agreed on before this call, on all ranks.
     if (const auto done = call_in_region(choice, problem, nullptr, call)) return done;
     decline_live(choice, runtime, region.name());
     return std::nullopt;
@@ -127,7 +129,7 @@ std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& pr
 int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::uint32_t settled,
                 const contextune_choice_run& call, bool is_borrowed = false) noexcept {
   const int status = run_candidate(problem, settled, call);
-  // Of several ranks none may do something else by itself.
+  // No rank of several may do something else by itself.
   if (status == 0 || settled == ChoiceProblem::by_default || choice.is_shared()) return status;
   if (problem.candidates[settled].is_default()) return status;
   if (is_borrowed) {

@@ -10,8 +10,8 @@
 namespace contextune::api {
 namespace {
 
-/// Of several choices of one name that the same ranks make each has meetings of its own. They make
-/// their first calls in the same order.
+/// Each of several choices of one name that the same ranks make has meetings of its own. The ranks
+/// make the first calls of these choices in the same order.
 std::string name_of_meetings(const std::string& choice, const std::vector<std::uint32_t>& ranks) {
   static std::mutex* const mutex = new std::mutex;
   static auto* const counts =

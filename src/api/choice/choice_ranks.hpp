@@ -11,7 +11,7 @@
 
 namespace contextune::api {
 
-/// The ranks that do a choice together: an implementation waits for the same one on all ranks, so
+/// The ranks that do a choice together. An implementation waits for the same one on all ranks, so
 /// each is run by all of them or by none. Where there is but one rank, it agrees with itself. Waits
 /// for the others, with a deadline; by whoever has the choice's search_mutex.
 class ChoiceRanks {
@@ -23,7 +23,7 @@ class ChoiceRanks {
   /// and the problem keeps its default on all of them.
   [[nodiscard]] bool are_alike(std::uint64_t what, const char* in_what);
 
-  /// What all have made of one run.
+  /// The outcome of one run on all ranks.
   struct Outcome {
     bool ran = false;    ///< on all of them
     bool right = false;  ///< on all of them
@@ -34,7 +34,7 @@ class ChoiceRanks {
   /// Which of the problem's candidates some rank names. Absent: they have lost one another.
   [[nodiscard]] std::optional<std::vector<bool>> named_by_any(std::vector<bool> own);
 
-  /// What comes takes this one up to so long.
+  /// The next step occupies this rank for up to so many seconds.
   void occupied(double seconds);
   /// This rank does not go on, for that reason, a clause.
   void leave(const std::string& why);

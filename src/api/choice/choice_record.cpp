@@ -67,7 +67,7 @@ using contextune::api::Implementation;
 using contextune::api::listed_names;
 
 void contextune_choice::close() {
-  // Of each name the sets of implementations that there are, in the order of their first calls.
+  // The sets of implementations that each name has, in the order of their first calls.
   static std::mutex* const mutex = new std::mutex;
   static auto* const kept = new std::map<std::string, std::vector<std::string>>;
   std::string all;

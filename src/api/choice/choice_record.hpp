@@ -24,7 +24,7 @@
 
 namespace contextune::api {
 
-/// One implementation of a choice as its author added it.
+/// An implementation of a choice as its author added it.
 struct Implementation {
   std::string name;
   std::vector<Config> configs;  ///< of its own; never empty
@@ -34,7 +34,7 @@ struct Implementation {
   void (*abandon)(void* user) = nullptr;
 };
 
-/// One way to do a problem.
+/// A way to do a problem.
 struct ChoiceCandidate {
   enum class State : std::uint8_t { Open, Wrong, Failed, Uncompared };
   std::uint32_t implementation = 0;
@@ -45,9 +45,9 @@ struct ChoiceCandidate {
   bool is_right = false;  ///< it was compared with the default at this size, and may run
 };
 
-/// One problem of a choice, on one device: what is right and fast on one need not be on another.
-/// What it may run is written once, under the choice's mutex, before
-/// `stage` says so; then any thread reads it.
+/// A problem of a choice, on one device: what is right and fast on one need not be on another. The
+/// candidates that it may run are written once, under the choice's mutex, before `stage` says so;
+/// then any thread reads them.
 struct ChoiceProblem {
   enum class Stage : std::uint8_t {
     New,      ///< nothing was looked at yet
@@ -64,16 +64,17 @@ struct ChoiceProblem {
   std::string key_text;
   Key key;            ///< with the size
   std::string label;  ///< "all_reduce{bytes=32769-65536}"
-  /// What follows is there. It waits for CUDA: before, nobody knows what the operator says of it.
+  /// The members below are there. They wait for CUDA: before, nobody knows what the operator says
+  /// of the problem.
   std::atomic<bool> is_ready{false};
-  /// What is searched. 0 is the default, unless that is ruled out.
+  /// The candidates of the search. Number 0 is the default, unless that is ruled out.
   std::vector<ChoiceCandidate> candidates;
   std::vector<std::uint32_t> unsupported;  ///< implementations
   std::atomic<Stage> stage{Stage::New};
   /// The candidate that is run wherever it is called, from now on.
   std::atomic<std::uint32_t> settled{unsettled};
   /// The candidate that is run outside of regions while it has no winner of its own, because a near
-  /// size runs it; looked for when the choice's num_settled was `borrowed_as_of`.
+  /// size runs it. It was looked for when the choice's num_settled was `borrowed_as_of`.
   std::atomic<std::uint32_t> borrowed{unsettled};
   std::atomic<std::uint32_t> borrowed_as_of{0};
   std::atomic<TunableSite*> sites{nullptr};
@@ -108,7 +109,7 @@ struct contextune_choice {
   std::atomic<bool> called{false};  ///< nothing is added any more
   std::once_flag closing;
 
-  /// One search at a time; taken by the thread that screens or measures.
+  /// Allows one search at a time; taken by the thread that screens or measures.
   std::mutex search_mutex;
   /// The ranks of the job that do it, and meetings with them; found and made when first needed.
   contextune::intercept::RankGroup group;
@@ -126,8 +127,8 @@ struct contextune_choice {
 
   [[nodiscard]] bool is_shared() const noexcept { return options.ranks > 1; }
 
-  /// Of a problem's sites, once its ranks are known: ranks that are not the whole job are part of
-  /// it, because others may do the same problem with others.
+  /// The key of a problem's sites, once its ranks are known. Ranks that are not the whole job are
+  /// part of it, because other groups may do the same problem.
   [[nodiscard]] contextune::Key site_key(const contextune::api::ChoiceProblem& problem) const;
 
   /// As the current device has it; null beyond the last, while nothing is tuned in this copy of the

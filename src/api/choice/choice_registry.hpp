@@ -4,7 +4,8 @@
 
 namespace contextune::api {
 
-/// What the C functions on choices do. Nothing throws; what fails leaves its text in last_error().
+/// The work of the C functions on choices. Nothing throws; a failure leaves its text in
+/// last_error().
 /// @param caller code of the program file that has it
 [[nodiscard]] contextune_choice* create_choice(const char* name,
                                                const contextune_choice_options* options,

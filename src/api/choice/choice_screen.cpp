@@ -109,7 +109,7 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
   auto before = std::make_unique<Snapshot>(driver_, spans_of(run_), timeout_);
   try {
     if (compare_all(*before, only)) {
-      // What the others are judged against in the search has to be right.
+      // The candidate that the search judges the others against has to be right.
       return problem_.candidates.front().state == ChoiceCandidate::State::Open;
     }
   } catch (const std::exception&) {
@@ -133,9 +133,9 @@ void ChoiceScreen::put_back(std::unique_ptr<Snapshot> before) const {
 }
 
 bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
-  // What is waited for here is all that the context has to do, so what other threads of the process
-  // do with other ranks as well, which may have to wait for this rank in their turn. So no rank
-  // begins an implementation before all of them have put back what the last one changed.
+  // The waits here are for all work of the context, so also for work that other threads of the
+  // process do with other ranks. Those ranks may have to wait for this one in their turn. So no
+  // rank begins an implementation before all of them have put back what the last one changed.
   if (!leave_out_blamed()) return false;
   const bool has_reference = attempt(ChoiceCandidate{});  // the default
   const auto all = ranks_.compare({has_reference, true});

@@ -15,10 +15,10 @@
 
 namespace contextune::api {
 
-/// Runs every candidate of a problem against the default, on the same inputs, before any is timed:
-/// what computes something else on one rank is wrong on all, and never chosen. Leaves the memory of
-/// the call as it found it, unless the GPU does not end what has written there. One thread; waits
-/// for the GPU, with a deadline.
+/// Runs every candidate of a problem against the default, on the same inputs, before any is timed.
+/// A candidate that computes something else on one rank is wrong on all, and never chosen. Leaves
+/// the memory of the call as it found it, unless the GPU does not end the work that has written
+/// there. For one thread; waits for the GPU, with a deadline.
 class ChoiceScreen {
  public:
   /// @param run    names its memory
@@ -40,7 +40,8 @@ class ChoiceScreen {
 
   /// @return as run(), but for the default's own result; where it is true, memory is put back
   [[nodiscard]] bool compare_all(Snapshot& before, const ChoiceCandidate* only);
-  /// Rules out what took an earlier process down, on any rank. False: they have lost one another.
+  /// Rules out candidates that took an earlier process down, on any rank. False: they have lost one
+  /// another.
   [[nodiscard]] bool leave_out_blamed();
   /// It may take this process down, until survived() is called.
   void try_out(const ChoiceCandidate& candidate);
@@ -56,16 +57,17 @@ class ChoiceScreen {
   [[nodiscard]] bool attempt(const ChoiceCandidate& candidate);
   [[nodiscard]] bool ends_within(double seconds) const;
   [[nodiscard]] std::vector<Bytes> outputs() const;
-  /// What the default leaves where the outputs hold something else before. False: as compare_all().
+  /// Looks at what the default leaves where the outputs hold something else before. False: as
+  /// compare_all().
   [[nodiscard]] bool look_at_filled(Snapshot& before, const std::vector<Bytes>& reference);
-  /// The outputs that are not among what the call reads, too.
+  /// The outputs that the call does not also read.
   [[nodiscard]] std::vector<gpu::MemoryRange> free_outputs() const;
   void fill(std::uint64_t seed) const;
   /// How one candidate did in a run; absent: the ranks have lost one another.
   [[nodiscard]] std::optional<ChoiceRanks::Outcome> compare_run(
       ChoiceCandidate& candidate, Snapshot& before, const std::vector<Bytes>& reference);
   [[nodiscard]] bool agrees_with(const std::vector<Bytes>& reference) const;
-  /// Another rank failed: what waits for it here has to end.
+  /// Another rank failed: work that waits for it here has to end.
   [[nodiscard]] bool abandon(const ChoiceCandidate& candidate);
   void rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State state);
 

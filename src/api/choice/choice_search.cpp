@@ -55,7 +55,7 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
   return added;
 }
 
-/// What all ranks must have before them to try the same at the same time.
+/// A hash of what all ranks must have before them to try the same at the same time.
 std::uint64_t hash_of(const ChoiceProblem& problem, const std::string& region, bool screens,
                       const ChoiceCandidate* only) {
   StableHash hash;
@@ -77,11 +77,11 @@ std::string own_region_of(const contextune_choice& choice, const ChoiceProblem& 
   return "choice " + choice.site_name + (key.empty() ? "" : "{" + key + "}");
 }
 
-/// What a region of its own is told.
+/// Sets the options of the problem's own region.
 void set_up(contextune_entry& entry, const contextune_choice& choice,
             const contextune_choice_run& run) {
   static_cast<void>(set_region_option(&entry, "repeatable", "true"));
-  // What an implementation takes would else hold how late the other ranks came to it.
+  // The time of an implementation would else include how late the other ranks came to it.
   static_cast<void>(set_region_option(&entry, "align", "sample"));
   if (choice.is_shared())
     make_passes_together(
@@ -91,9 +91,9 @@ void set_up(contextune_entry& entry, const contextune_choice& choice,
     static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
 }
 
-/// Before calls in a row that are compared as a whole: one more, with the config that they will
-/// have, which is not timed. They would begin on an idle GPU else, and a call whose launch takes
-/// the host long would pay for that once a pass, which it never does in a loop.
+/// Makes an untimed call before calls in a row that are compared as a whole, with the config that
+/// they will have. They would begin on an idle GPU else, and a call whose launch takes the host
+/// long would pay for that once a pass, which it never does in a loop.
 void lead_in(const ChoiceProblem& problem, const Region* region, const contextune_choice_run& run) {
   const TunableSite* at = region == nullptr ? nullptr : problem.find(region, current_device());
   if (at == nullptr || at->site == nullptr || !at->site->search->pass().compares_regions()) return;
@@ -128,8 +128,8 @@ std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& prob
   const bool known = at.config() < problem.candidates.size();
   const std::uint32_t number = known ? at.config() : ChoiceProblem::by_default;
   const int status = run_candidate(problem, number, call);
-  // What others do at this moment cannot be done again by this rank alone: where ranks do it
-  // together, the pass has failed, and its body is repeated with something else.
+  // This rank alone cannot do again what the others do at this moment. Where ranks do it together,
+  // the pass has failed, and its body is repeated with something else.
   if (!at.end(status == 0 || number == 0, take_failure()) || choice.is_shared()) return status;
   return run_candidate(problem, ChoiceProblem::by_default, call);
 }

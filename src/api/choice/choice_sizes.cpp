@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t default_within = 4;
 
-/// What a problem was found to run, by a search of its own.
+/// The candidate that a search of the problem's own has chosen.
 const ChoiceCandidate* winner_of(const ChoiceProblem& problem, int device) noexcept {
   if (problem.candidates.size() < 2) return nullptr;  // nothing was compared with anything
   std::uint32_t winner = problem.settled.load(std::memory_order_acquire);
@@ -70,7 +70,7 @@ std::optional<std::uint32_t> known_of_other_size(const contextune_choice& choice
 bool borrow_winner(contextune_choice& choice, ChoiceProblem& problem, intercept::Runtime& runtime,
                    const contextune_choice_run& run) {
   if (choice.options.unseen != contextune_unseen_nearest || !problem.bytes) return false;
-  // Read before the search: what settles meanwhile has this looked up again.
+  // Read before the search: a problem that settles meanwhile has this looked up again.
   const std::uint32_t as_of = choice.num_settled.load(std::memory_order_relaxed);
   while (ChoiceCandidate* const one = nearest_winner(choice, problem)) {
     if (!one->is_right && !one->is_default()) {

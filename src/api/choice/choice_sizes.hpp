@@ -8,11 +8,11 @@
 
 namespace contextune::api {
 
-// What a problem runs outside of regions that was not measured at its own size, where the choice's
-// author has said something of such sizes.
+// The candidate that a problem not measured at its own size runs outside of regions, where the
+// choice's author has said something of such sizes.
 
-/// What it runs as far as that was found out. Absent: it has to be looked for, or searched. Takes
-/// no lock.
+/// The candidate that it runs, as far as that was found out. Absent: it has to be looked for, or
+/// searched. Takes no lock.
 [[nodiscard]] std::optional<std::uint32_t> known_of_other_size(
     const contextune_choice& choice, const ChoiceProblem& problem) noexcept;
 
@@ -22,7 +22,8 @@ namespace contextune::api {
 [[nodiscard]] bool borrow_winner(contextune_choice& choice, ChoiceProblem& problem,
                                  intercept::Runtime& runtime, const contextune_choice_run& run);
 
-/// What was borrowed could not be run: it is the default from now on, until it is measured.
+/// The borrowed winner could not be run: the problem runs its default from now on, until it is
+/// measured.
 void drop_borrowed(ChoiceProblem& problem) noexcept;
 
 }  // namespace contextune::api

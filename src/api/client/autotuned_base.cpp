@@ -116,11 +116,11 @@ AutotunedBase::Problem& AutotunedBase::publish(const Problem& old, std::unique_p
 
 bool AutotunedBase::find_near(Problem& problem) const {
   if (!problem.size || !problem.takes_near.load(std::memory_order_relaxed)) return false;
-  // Read before the search: what settles meanwhile has this looked up again.
+  // Read before the search: a problem that settles meanwhile has this looked up again.
   const std::uint64_t as_of = shared_->num_settled.load(std::memory_order_relaxed);
   const Problem* nearest = nullptr;
   for (const Problem* one : shared_->problems.of_other_sizes(problem)) {
-    // What had no choice, or cannot be tuned, runs its default without being compared with
+    // A problem that had no choice, or cannot be tuned, runs its default without comparing it with
     // anything.
     if (one->kept.size() < 2 || one->number == Problem::untuned) continue;
     if (!are_within(*one->size, *problem.size, options().nearest_within)) continue;

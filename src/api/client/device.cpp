@@ -1,4 +1,4 @@
-// What the driver knows of the device and of kernels.
+// Facts that the driver knows of the device and of kernels.
 #include <contextune/device.hpp>
 
 #include <dlfcn.h>

@@ -8,7 +8,7 @@
 
 namespace contextune {
 
-/// What was declared, as the C callbacks find it. Outlives the declaration: the library keeps it.
+/// The declared kernel, as the C callbacks find it. Outlives the declaration: the library keeps it.
 struct Kernel::Rule {
   std::string name;
   ConfigSpace space;
@@ -21,7 +21,7 @@ struct Kernel::Rule {
   Apply apply;
   int n_warmup = -1;
   int n_repeat = -1;
-  // What the last change refers to; calls for one kernel never overlap.
+  // The texts that the last change refers to; calls for one kernel never overlap.
   std::vector<std::string> texts;
   std::vector<const char*> build_options;
 

@@ -51,7 +51,7 @@ void examine_devices(const gpu::Driver& driver, Findings& findings) {
   }
 }
 
-/// What speaks against chained launches, where launches may be gathered; empty: nothing.
+/// The reason against chained launches, where launches may be gathered; empty: there is none.
 std::string why_not_chained(const gpu::Driver& driver) {
   const char* const injected = std::getenv("CUDA_INJECTION64_PATH");
   if (injected != nullptr && *injected != '\0')

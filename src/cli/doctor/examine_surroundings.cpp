@@ -33,7 +33,7 @@ constexpr int least_glibc_minor = 34;  // of glibc 2
 constexpr std::array<std::string_view, 3> other_variables = {
     "CONTEXTUNE_RUN_ID", "CONTEXTUNE_NVTX_CHAIN", "CONTEXTUNE_SECRET"};
 
-// What tools set in the programs that they start.
+// The prefix of variables that a tool sets in the programs that it starts.
 struct ToolSign {
   std::string_view prefix;
   std::string_view tool;

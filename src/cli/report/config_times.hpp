@@ -19,8 +19,8 @@ struct ConfigTimes {
   std::string status;  ///< why it has none, or ended early: "failed", "wrong_result", "untried"
 };
 
-/// All configs that the log names, the fastest first and what was not measured last. Of a site of
-/// which nothing was tried, as where the winner was stored, what its winner line says.
+/// All configs that the log names, the fastest first and unmeasured ones last. For a site without
+/// trials, as where the winner was stored, times are those of its winner line.
 [[nodiscard]] std::vector<ConfigTimes> configs_by_time(const log::SiteReport& site);
 
 /// The values in which a site's configs differ, without those that all of them have.

@@ -13,9 +13,10 @@ namespace contextune::cli {
 struct IterationTable {
   struct Row {
     std::string pass;  ///< its number, or "final"; "3 (alone)" where other ranks made none with it
-    /// A cell a site: "config-2 (iter-0)", "config-2 (warm-up)", "config-0 (config-2 failed)" where
-    /// the default ran in its place, "**winner**" or "config-0" where nothing was tried, "mixed",
-    /// "-" where it was not launched, "?" where the log does not say.
+    /// A cell for each site. A trial: "config-2 (iter-0)", "config-2 (warm-up)", or, where the
+    /// default ran in its place, "config-0 (config-2 failed)". Otherwise "**winner**" or "config-0"
+    /// where nothing was tried, "mixed", "-" where the site was not launched, "?" where the log
+    /// does not say.
     std::vector<std::string> cells;
   };
   std::vector<std::string> sites;

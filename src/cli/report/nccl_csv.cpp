@@ -70,7 +70,7 @@ struct SiteRow {
     return std::tuple(row.function, row.ranks, row.nodes, row.sizes.low, row.sizes.high,
                       row.operations);
   }
-  // Of the same calls the plugin takes the first.
+  // The plugin takes the first of several rows for the same calls.
   [[nodiscard]] bool operator<(const SiteRow& other) const {
     return std::tuple(calls(), !is_default) < std::tuple(other.calls(), !other.is_default);
   }

@@ -10,7 +10,7 @@
 
 namespace contextune::cli {
 
-/// What each rank measured of one thing, in seconds.
+/// The times that the ranks measured for one thing, in seconds.
 struct TimesOfRanks {
   std::map<int, double> seconds;  ///< by rank; those that know it
   int fastest = -1;               ///< -1: no rank knows it
@@ -61,7 +61,8 @@ struct RankComparison {
   std::vector<std::string> differences;
 };
 
-/// One for each job of which several ranks have lines, in the order of their first lines.
+/// Compares the ranks of each job of which several ranks have lines, in the order of the jobs'
+/// first lines.
 [[nodiscard]] std::vector<RankComparison> compare_ranks(
     const std::vector<log::ProcessReport>& processes);
 
@@ -70,7 +71,7 @@ struct RankComparison {
     const std::vector<log::ProcessReport>& processes,
     const std::vector<RankComparison>& comparisons);
 
-/// For a reader; ends with a newline. What is the same on all ranks of a job that tuned together is
+/// For a reader; ends with a newline. Facts shared by all ranks of a job that tuned together are
 /// told once, of `shown`, which is one of them.
 [[nodiscard]] std::string comparison_text(const RankComparison& comparison,
                                           const log::ProcessReport& shown, std::size_t width,

@@ -22,7 +22,7 @@ using Ranks = std::map<int, const ProcessReport*>;
 using RanksByValue = std::map<std::string, std::vector<int>>;
 using Sentences = std::vector<std::string>;
 
-// What goes wrong in every question is told of the first ones.
+// Differences that recur in every question are told in full for the first questions only.
 constexpr std::size_t most_questions_told = 3;
 
 // "rank 2", "ranks 0, 1", "ranks 0 to 6, 9".
@@ -194,7 +194,7 @@ void compare_ends(Sentences& sentences, const std::string& region, const RegionB
   note(sentences, "last confirmation of region " + region, verdicts);
 }
 
-// What a rank finds by itself, and how its launches go out, is its own affair.
+// Ranks may differ in the regions that they find by themselves and in how their launches go out.
 std::set<std::string> found_regions(const Ranks& ranks) {
   std::set<std::string> found;
   for (const auto& [rank, process] : ranks) {

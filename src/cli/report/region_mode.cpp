@@ -5,7 +5,8 @@
 namespace contextune::cli {
 namespace {
 
-// Of a whole region: why its work is not repeated, neither by its body nor by replay.
+// Whether the reason explains, for a whole region, why its work is not repeated, neither by its
+// body nor by replay.
 bool explains_live(FallbackReason reason) {
   const bool declines_replay =
       reason >= FallbackReason::ReplayMemory && reason <= FallbackReason::ReplayFailed;

@@ -201,7 +201,7 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
          mark(process) + "\n";
 }
 
-// What chaining and gathering did and took.
+// The effects and the costs of chaining and gathering.
 std::string submission_lines(const ProcessReport& process, const RegionReport& region) {
   if (!region.submission) return {};
   const log::SubmissionReport& submission = *region.submission;
@@ -237,7 +237,7 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
   return text + "\n";
 }
 
-// What --discover found beside kernels.
+// The findings of --discover beside kernels.
 std::string discovered_text(const ProcessReport& process, const RegionReport& region) {
   std::string text;
   if (!region.periods.empty()) text = "contextune: what repeats" + mark(process) + "\n";

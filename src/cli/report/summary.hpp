@@ -19,13 +19,13 @@ enum class Detail { Few, All };
 
 /// Its parts: the GPU and what times launches, one line; empty if the log does not say.
 [[nodiscard]] std::string device_line(const log::ProcessReport& process);
-/// What a region won, how and at what cost, without its sites.
+/// The gain of a region, how it came about and its cost, without its sites.
 [[nodiscard]] std::string region_lines(const log::ProcessReport& process, const RegionModes& modes,
                                        const log::RegionReport& region);
 /// The sites of a region, each with its configs by time; empty if there is none.
 [[nodiscard]] std::string sites_text(const log::RegionReport& region, std::size_t width,
                                      Detail detail);
-/// What was not tuned, or not as asked; empty if there is nothing.
+/// Work that was not tuned, or not as asked; empty if there is none.
 [[nodiscard]] std::string troubles(const log::ProcessReport& process, Detail detail);
 
 /// The kernels of a process's regions by the time that they took, for --discover; empty if there
@@ -36,11 +36,12 @@ enum class Detail { Few, All };
 [[nodiscard]] std::string region_title(const log::ProcessReport& process,
                                        const log::RegionReport& region);
 
-/// Of the regions that were asked for as `nvtx:NAME`, those of which the log has no entry.
+/// The regions that were asked for as `nvtx:NAME` and of which the log has no entry.
 [[nodiscard]] std::vector<std::string> regions_never_entered(const log::ProcessReport& process);
 
-/// What to call the sites of a region, each at most `width` wide: by name, and where several have
-/// the same name by those parts of their keys that tell them apart: "saxpy n=1048576".
+/// Labels for the sites of a region, each at most `width` wide. A label is the site's name. Where
+/// several have the same name, the parts of their keys that tell them apart follow, as in
+/// "saxpy n=1048576".
 [[nodiscard]] std::vector<std::string> site_labels(const log::RegionReport& region,
                                                    std::size_t width);
 

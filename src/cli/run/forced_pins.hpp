@@ -7,9 +7,9 @@
 
 namespace contextune::cli {
 
-/// Ends a run before its program starts where a pin of the option `force` cannot be one: it is not
-/// written as a config, or not one config of a kernel that a space file declares. Other sites are
-/// known to the program alone.
+/// Ends a run before its program starts where a pin of the option `force` cannot be one. Such a pin
+/// is not written as a config, or is not one config of a kernel that a space file declares. Only
+/// the program knows other sites.
 /// @throws Error that lists the configs there are
 void require_pins(const std::string& force, const SpaceFiles& spaces);
 

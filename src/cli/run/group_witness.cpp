@@ -30,7 +30,7 @@ std::uint64_t bit_of(int signal) {
   return 1ULL << (static_cast<unsigned>(signal) & 63U);
 }
 
-/// What /proc says of a process; '\0' is the state of one that is not there.
+/// The facts that /proc gives about a process; '\0' is the state of one that is not there.
 struct Seen {
   char state = '\0';
   pid_t parent = -1;

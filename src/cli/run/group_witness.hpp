@@ -18,13 +18,13 @@ class GroupWitness {
   GroupWitness& operator=(const GroupWitness&) = delete;
 
   /// Whether `signal` came to the group since it was last asked about, and not to this process
-  /// alone: the kernel does not say, so the helper is asked whether it got the signal too. Without
-  /// it, `timeout 5 contextune run -- program` and a shell's `kill %1` would reach the program
-  /// twice. Takes some milliseconds.
+  /// alone. The kernel does not say, so the helper is asked whether it got the signal too. Without
+  /// the helper, `timeout 5 contextune run -- program` and a shell's `kill %1` would reach the
+  /// program twice. Takes some milliseconds.
   [[nodiscard]] bool saw(int signal);
 
   /// While it is on, a SIGCONT wakes this process where it is stopped and one of the children is
-  /// not: of a child that somebody continues or kills alone, nobody else would tell it.
+  /// not. Nobody else would tell it of a child that somebody continues or kills alone.
   void wake_with_children(bool wake);
 
   /// From whom that SIGCONT is; -1: there is none.

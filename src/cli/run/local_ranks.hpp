@@ -8,9 +8,9 @@
 
 namespace contextune::cli {
 
-/// What each of so many ranks on this host is started with: its number, how many there are, where
-/// they meet, and the secret, as contextune's own variables. RANK, WORLD_SIZE and LOCAL_RANK too,
-/// for programs that read those, unless the user has set one of them.
+/// The environments in which so many ranks on this host are started. Contextune's own variables
+/// hold the rank's number, the number of ranks, where they meet, and the secret. RANK, WORLD_SIZE
+/// and LOCAL_RANK are added for programs that read those, unless the user has set one of them.
 /// @throws Error if the system has no random numbers
 [[nodiscard]] std::vector<Environment> environments_of_ranks(const Environment& base,
                                                              int num_ranks);

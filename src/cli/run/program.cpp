@@ -204,7 +204,7 @@ void Program::take_signal(const siginfo_t& info) {
       info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
   const bool from_program = std::any_of(processes_.begin(), processes_.end(),
                                         [&](const Process& p) { return p.pid == info.si_pid; });
-  // What the terminal sends, it sends to the program as well; and a report that cannot be written
+  // The terminal sends its signals to the program as well; a report that cannot be written
   // (SIGPIPE, SIGXFSZ) is our own trouble.
   if (!from_process || from_program || info.si_pid == getpid()) return;
   for (const Process& process : processes_) {

@@ -18,21 +18,21 @@
 
 namespace contextune::cli {
 
-/// What is called while a program runs.
+/// The functions that are called while a program runs.
 struct ProgramEvents {
   double period_seconds = 0;   ///< how often `tick` is called; 0: never
   std::function<void()> tick;  ///< may be empty if it is never called
   /// A process ended; before anything else is said of that.
   std::function<void(pid_t process, int wait_status)> ended;
-  /// One of several processes ended, and not with status 0, while others still run.
+  /// A process of several ended, and not with status 0, while others still run.
   std::function<void(std::size_t process, int wait_status)> failed;
 };
 
 /// A program that runs as this process's child, or several times as its children, in the same
-/// process group, with the descriptors, the signal mask, the dispositions and the interval timers
-/// that this process was started with; of several, only the first reads the standard input. They
-/// die with this process, which may be killed where no signal can be passed on. Not thread-safe:
-/// made and used on the main thread, once in a process.
+/// process group. It has the descriptors, the signal mask, the dispositions and the interval timers
+/// that this process was started with. Only the first of several reads the standard input. They die
+/// with this process, which may be killed where no signal can be passed on. Not thread-safe: made
+/// and used on the main thread, once in a process.
 class Program {
  public:
   /// Starts it once for each environment. From now on this process takes signals only inside
@@ -42,8 +42,8 @@ class Program {
   /// `errno` of why it could not be started; 0 if it was.
   [[nodiscard]] int start_error() const { return start_error_; }
 
-  /// What is done to the others once one has failed: nothing, or SIGTERM, and SIGKILL to those that
-  /// are still there after so many seconds.
+  /// Once a process has failed, sends SIGTERM to the others, and SIGKILL to those that are still
+  /// there after so many seconds. At 0, the default, the others go on.
   void end_all_on_failure(double seconds) { grace_seconds_ = seconds; }
 
   /// Waits for the end of all. Meanwhile passes on the signals that another process sent to this
@@ -84,7 +84,7 @@ class Program {
   std::unique_ptr<GroupWitness> witness_;
 };
 
-/// What a shell ends with if a program cannot be started: 127 if there is none, else 126.
+/// The exit status of a shell that cannot start a program: 127 if there is none, else 126.
 [[nodiscard]] int exit_status_of_start_error(int error);
 
 /// Ends this process as the program ended: with its exit status, or by the same signal, without a

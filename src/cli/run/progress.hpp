@@ -8,7 +8,7 @@
 
 namespace contextune::cli {
 
-/// What is new in a run, a line each: a region was entered, its tuning came to another stage.
+/// The news of a run, a line each: a region was entered, its tuning came to another stage.
 /// Not thread-safe.
 class Progress {
  public:

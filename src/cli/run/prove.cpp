@@ -222,7 +222,7 @@ class Prover {
     return run;
   }
 
-  // What is still searched is no result yet.
+  // A search that is still open has no result yet.
   void settle() {
     std::string took;
     for (int i = 1; i <= most_settling_runs; ++i) {

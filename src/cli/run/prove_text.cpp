@@ -97,7 +97,7 @@ Speedup speedup_of(const std::vector<double>& bare, const std::vector<double>& t
           std::exp(2 * bound.mean - bound.low)};
 }
 
-// Of text that is a number as people write it: 1,024.5 or 3e-05. NaN: it is none, or not positive.
+// The number in text as people write it: 1,024.5 or 3e-05. NaN: it is none, or not positive.
 double number_of(std::string text) {
   std::erase(text, ',');
   double number = 0;

@@ -8,7 +8,7 @@
 
 namespace contextune::cli {
 
-/// One run of a program.
+/// A run of a program.
 struct ProvedRun {
   bool tuned = false;
   double seconds = 0;
@@ -36,7 +36,7 @@ struct Speedup {
   double high = 0;
 };
 
-/// What the runs show together, the first of them bare.
+/// The result of all runs together, the first of them bare.
 struct Proof {
   Likeness tuned = Likeness::Same;  ///< the least like of the tuned runs, to the first bare one
   Likeness bare = Likeness::Same;   ///< of the other bare runs

@@ -20,8 +20,8 @@ class Reporter {
 
   /// Whether anything is heard.
   [[nodiscard]] bool listening() const { return text_fd_ >= 0; }
-  /// Whether somebody may follow while the program runs. What only collects standard error gets
-  /// the end alone, not lines between those of the program.
+  /// Whether somebody may follow while the program runs. A reader that only collects standard error
+  /// gets the end alone, not lines between those of the program.
   [[nodiscard]] bool shows_progress() const { return own_file_ || on_terminal_; }
   /// The descriptors that must stay open.
   [[nodiscard]] std::vector<int> descriptors() const { return {text_fd_, status_fd_}; }
@@ -31,8 +31,8 @@ class Reporter {
   /// Whole lines.
   void say(std::string_view lines);
 
-  /// One line that takes the place of the one before. Only on a terminal that the program does not
-  /// write to itself.
+  /// Shows a line in place of the one before. Only on a terminal that the program does not write to
+  /// itself.
   void show_status(const std::string& line);
 
  private:

@@ -96,7 +96,7 @@ void write_space_file(const RunRequest& request, const RunWatch& watch, Reporter
   reporter.say("contextune: " + write_starter_file(watch.processes(), request.space_out) + "\n");
 }
 
-// What was being tried is to blame for a crash, and not for an end that somebody wanted.
+// Configs in flight are to blame for a crash, but not for an end that somebody wanted.
 store::ProcessEnd end_of(int wait_status) {
   constexpr int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
   const bool crashed =

@@ -14,7 +14,7 @@ namespace contextune::cli {
 /// Reads what one run writes to its rank logs, while it goes on. Not thread-safe.
 class RunWatch {
  public:
-  /// What the logs hold now is of earlier runs.
+  /// Skips the lines that the logs hold now: they are of earlier runs.
   RunWatch(std::string folder, std::string run);
 
   /// Reads what is new.

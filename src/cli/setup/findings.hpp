@@ -8,7 +8,7 @@
 
 namespace contextune::cli {
 
-/// One thing that doctor looked at.
+/// A thing that doctor looked at.
 struct Finding {
   enum class Verdict {
     Good,

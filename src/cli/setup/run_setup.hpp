@@ -9,7 +9,7 @@
 
 namespace contextune::cli {
 
-/// What a run is started with.
+/// The settings that a run is started with.
 struct RunSetup {
   Options options;          ///< flag over variable over default
   std::string run;          ///< id of the run

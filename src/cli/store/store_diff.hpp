@@ -8,7 +8,7 @@
 
 namespace contextune::cli {
 
-/// One thing in which two stores differ.
+/// A difference between two stores.
 struct StoreDifference {
   std::string entry;  ///< "region 'decode' on ..."; empty where two files are compared
   std::string site;   ///< empty: the whole entry

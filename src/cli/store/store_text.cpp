@@ -62,7 +62,7 @@ double gain_of(double seconds, double default_seconds) {
   return default_seconds > 0 ? 1 - seconds / default_seconds : NAN;
 }
 
-/// What the region has won with the winners that it has; NaN: nothing was compared, or it was not
+/// The gain of the region with the winners that it has; NaN: nothing was compared, or it was not
 /// shown to be faster with any.
 double won(const store::EntryConfirm& confirm) {
   const StoredConfirm& figures = confirm.figures;
@@ -71,8 +71,8 @@ double won(const store::EntryConfirm& confirm) {
   return kept && figures.pairs > 0 ? figures.gain : NAN;
 }
 
-/// Of a region as a whole; of a function or choice, whose sites are its keys, the most at one of
-/// them.
+/// The gain of a region as a whole; for a function or choice, whose sites are its keys, the most at
+/// one of them.
 std::string gain_text(const Entry& entry) {
   if (entry.confirm) return percent_text(won(*entry.confirm));
   double most = NAN;
@@ -83,7 +83,7 @@ std::string gain_text(const Entry& entry) {
   return std::isnan(most) ? "-" : "up to " + percent_text(most);
 }
 
-/// What a site of the entry is.
+/// The word for a site of the entry.
 const char* site_word(const Entry& entry) {
   return entry.kind == StoredKind::Region ? "site" : "key";
 }

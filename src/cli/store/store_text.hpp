@@ -5,19 +5,19 @@
 
 #include "store/listing.hpp"
 
-/// What `contextune store` prints, for people and for programs.
+/// The output of `contextune store`, for people and for programs.
 namespace contextune::cli {
 
 /// A line for each good file, with a head.
 [[nodiscard]] std::string store_list_text(const store::Listing& listing);
 [[nodiscard]] std::string store_list_json(const std::string& folder, const store::Listing& listing);
 
-/// What one file says.
+/// The content of one file.
 [[nodiscard]] std::string entry_text(const store::ListedFile& file, bool history);
 /// The files as they are, each with its place.
 [[nodiscard]] std::string entries_json(const std::vector<const store::ListedFile*>& files);
 
-/// What is wrong with a store, a line each; empty: nothing.
+/// The faults of a store, a line each; empty: there are none.
 [[nodiscard]] std::vector<std::string> problems_of(const store::Listing& listing);
 [[nodiscard]] std::string check_json(const std::string& folder, const store::Listing& listing);
 

@@ -69,8 +69,8 @@ Words take_command(Words& words) {
   return command;
 }
 
-// What belongs to no flag. CLI11 would make a list of a word in brackets where there may be
-// several.
+// Takes the words that belong to no flag. CLI11 would make a list of a word in brackets where there
+// may be several.
 Words take_arguments(Words& words, const Words& with_value) {
   Words arguments;
   Words flags;

@@ -24,10 +24,10 @@ struct RunRequest {
 };
 
 struct LogsRequest {
-  std::string folder;  ///< empty: as the environment says
-  std::string run;     ///< empty: the last one of each rank; "all"
-  int rank = -1;       ///< whose passes are shown; -1: of each, or of the first that tuned together
-  bool passes = false;  ///< also what every site ran in every pass
+  std::string folder;   ///< empty: as the environment says
+  std::string run;      ///< empty: the last one of each rank; "all"
+  int rank = -1;        ///< whose passes are shown; -1: each, or the first that tuned together
+  bool passes = false;  ///< also each site's config in every pass
   bool json = false;
   std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
 };
@@ -68,7 +68,7 @@ struct TextRequest {
   std::string text;
 };
 
-/// What was given makes no sense.
+/// The command line makes no sense.
 struct UsageError {
   std::string text;
   int exit_status = 2;

@@ -9,12 +9,12 @@
 #include "core/search/region_tuning.hpp"
 #include "core/value/tuning_options.hpp"
 
-/// What ranks that tune one region together tell one another. Plain values; batch_message.hpp puts
-/// them on the wire.
+/// The messages of ranks that tune one region together. Plain values; batch_message.hpp puts them
+/// on the wire.
 ///
 /// The invariant of ranks: **all ranks of a group run the same pass with the same plan, or none
-/// does.** So passes are planned once, as a Batch that every rank is given in the same agreement,
-/// and every BatchReport names the batch that it followed by number and hash: the planner refuses
+/// does**. So passes are planned once, as a Batch that every rank is given in the same agreement.
+/// Every BatchReport names the batch that it followed by number and hash: the planner refuses
 /// reports of anything else.
 namespace contextune {
 
@@ -36,7 +36,7 @@ struct SharedSite {
 /// A site's place in the order in which the planner took them up: the same on all ranks.
 using SharedIndex = std::uint32_t;
 
-/// One rank's part of one pass of a batch.
+/// A rank's part of one pass of a batch.
 struct PassReport {
   bool lost = false;              ///< nothing is known of it
   bool throttled = false;         ///< it does not count, on any rank
@@ -45,7 +45,7 @@ struct PassReport {
   std::vector<SiteResult> sites;  ///< by SharedIndex; those that were launched, each once
 };
 
-/// What a rank says when it has run a batch: the first time, before any. Of one that leaves or
+/// A rank's report after it has run a batch; the first one comes before any. If the rank leaves or
 /// pauses, nothing but that counts, and its options.
 struct BatchReport {
   struct NewSite {
@@ -78,25 +78,28 @@ struct BatchReport {
     std::uint32_t per_entry = 0;  ///< of late; 0: not the same in each
   };
 
-  std::string leaving;            ///< not empty: why this rank is out of it, a clause
+  /// Not empty: why this rank is out of it, a clause.
+  std::string leaving;
   bool pausing = false;           ///< it runs no more passes now, and goes on later
   std::uint64_t batch = 0;        ///< number of the batch that was run; 0: none
   std::uint64_t batch_hash = 0;   ///< of its bytes
   std::uint64_t inputs_hash = 0;  ///< of what was declared: space, version, options
   TuningOptions options;
-  bool bounded = false;            ///< the program makes the entries; see RegionTuning::begin_pass
-  bool overran = false;            ///< passes of the batch did not end within trial_timeout
-  double elapsed_seconds = 0;      ///< since this rank's first entry
-  std::uint64_t horizon = 0;       ///< entry up to which this rank runs only what it has been given
-  std::uint64_t margin = 0;        ///< entries that it left for the answer
-  std::vector<NewSite> new_sites;  ///< first seen since the last report
-  std::vector<Readiness> readied;  ///< sites that were not ready when they were reported
+  /// The program makes the entries; see RegionTuning::begin_pass.
+  bool bounded = false;
+  bool overran = false;        ///< passes of the batch did not end within trial_timeout
+  double elapsed_seconds = 0;  ///< since this rank's first entry
+  /// The entry up to which this rank runs only what it has been given.
+  std::uint64_t horizon = 0;
+  std::uint64_t margin = 0;           ///< entries that it left for the answer
+  std::vector<NewSite> new_sites;     ///< first seen since the last report
+  std::vector<Readiness> readied;     ///< sites that were not ready when they were reported
   std::vector<Rejection> rejections;  ///< configs that compute something else here, or may
   std::vector<Standing> standings;
   std::vector<PassReport> passes;  ///< one for each of the batch, in order
 };
 
-/// What the planner's tuning reported, for every rank's own log; sites by SharedIndex.
+/// Reports of the planner's tuning, for every rank's own log; sites by SharedIndex.
 struct StageEvent {
   Stage stage = Stage::Table;
   std::uint32_t generation = 0;
@@ -109,7 +112,7 @@ struct FallbackEvent {
 using TuningEvent =
     std::variant<StageEvent, TrialEvent, WinnerEvent, ConfirmEvent, FallbackEvent, LeftOutEvent>;
 
-/// What all ranks run next.
+/// The plan of what all ranks run next.
 struct Batch {
   struct Pass {
     std::uint64_t number = 0;
@@ -118,8 +121,8 @@ struct Batch {
     std::vector<std::uint32_t> configs;  ///< by SharedIndex
   };
 
-  /// From decision `first_decision` of a stream on, each pass of the batch has `per_pass` of them;
-  /// afterwards the site's winner holds if the batch is finished, else what held before.
+  /// From decision `first_decision` of a stream on, each pass of the batch has `per_pass` of them.
+  /// Afterwards the site's winner holds if the batch is finished, else what held before.
   struct Lease {
     SharedIndex site = 0;
     std::uint64_t communicator = 0;

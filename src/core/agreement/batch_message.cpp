@@ -136,7 +136,7 @@ class Decoder {
   void one(std::vector<T>& list) {
     const auto size = from_.number<std::uint32_t>();
     list.clear();
-    // One by one: a length says nothing until the elements were there.
+    // Elements are added singly: a length says nothing until the elements were there.
     for (std::uint32_t i = 0; i < size && !wrong_ && !from_.failed(); ++i) one(list.emplace_back());
   }
   void one(TuningEvent& event) {

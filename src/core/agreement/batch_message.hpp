@@ -18,7 +18,7 @@ namespace contextune {
 [[nodiscard]] bool decode(std::span<const std::byte> bytes, BatchReport& report);
 [[nodiscard]] bool decode(std::span<const std::byte> bytes, Batch& batch);
 
-/// What ranks compare to be sure that they run the same.
+/// The hash that ranks compare to be sure that they run the same.
 [[nodiscard]] std::uint64_t hash_of(std::span<const std::byte> bytes);
 
 }  // namespace contextune

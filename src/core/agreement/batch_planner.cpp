@@ -9,7 +9,7 @@
 namespace contextune {
 namespace {
 
-// A batch is to take about so long: to report, to agree and to go on takes some 0.5 ms, and a
+// A batch is to take about so long. To report, to agree and to go on takes some 0.5 ms, and a
 // config that is far too slow is given up between batches only.
 constexpr double agreement_seconds = 0.5e-3;
 constexpr double batch_seconds = 10 * agreement_seconds;
@@ -24,14 +24,14 @@ constexpr std::uint64_t most_live_passes = 256;
 
 constexpr std::size_t most_groups = 4096;
 
-/// What it took, by rank; absent: the site is no collective.
+/// The cost of a collective from its seconds by rank; absent: the site is no collective.
 using CollectiveCost =
     std::function<std::optional<double>(SharedIndex, std::span<const SecondsOfRank> by_rank)>;
 
-/// What the ranks saw of one pass, as if it were one rank's: the slowest counts, but of a
-/// collective, and with `least_wait` of the region, who waited least for the others; what
-/// failed anywhere failed, what is missing anywhere is missing, and whoever did not launch a site
-/// adds nothing. Null: nothing is known of it.
+/// The result that the ranks saw of one pass, as if it were one rank's. The slowest rank counts; of
+/// a collective, and with `least_wait` of the region, the rank that waited least for the others. A
+/// site that failed anywhere failed, a site that is missing anywhere is missing, and a rank that
+/// did not launch a site adds nothing. Null: nothing is known of the pass.
 std::optional<PassResult> reduced(const Batch::Pass& pass,
                                   std::span<const PassReport* const> of_ranks,
                                   std::span<const std::uint32_t> ranks,
@@ -215,7 +215,7 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
       charged = std::max(charged, -report.passes[p].region_seconds);
       for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
     }
-    // What is kept has to be faster where it is slowest.
+    // A config that is kept has to be faster where it is slowest.
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
     const auto result = reduced(last_.passes[p], of_ranks, ranks, cost, least_wait,
                                 reports.front().options.trial_timeout, events_.culprit);

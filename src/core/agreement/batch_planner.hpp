@@ -15,9 +15,9 @@
 
 namespace contextune {
 
-/// Decides for all ranks of a group: one Tuning over the union of their sites, which is asked for
-/// as many passes ahead as can be planned without results, and is fed what the slowest rank
-/// measured. Deterministic: a function of the reports. Not thread-safe.
+/// Decides for all ranks of a group by one Tuning over the union of their sites. The Tuning is
+/// asked for as many passes ahead as can be planned without results, and is fed what the slowest
+/// rank measured. Deterministic: a function of the reports. Not thread-safe.
 class BatchPlanner {
  public:
   /// The next batch, encoded, from one report of each rank.
@@ -62,7 +62,7 @@ class BatchPlanner {
   /// Why these ranks will never run the same; empty: nothing says so.
   [[nodiscard]] std::string hopeless(std::span<const std::uint32_t> ranks,
                                      std::span<const BatchReport> reports) const;
-  /// What ranks that pause would say if they had lost all that was to be run.
+  /// The reports as if ranks that pause had lost all that was to be run.
   [[nodiscard]] std::vector<BatchReport> without_pauses(std::span<const BatchReport> reports) const;
   [[nodiscard]] Payload issue(Batch& batch, std::uint64_t first_entry);
   void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
@@ -92,7 +92,7 @@ class BatchPlanner {
   LeasePlanner leases_;
   Batch last_;  ///< the batch that was planned last
   std::uint64_t last_hash_ = 0;
-  /// The one before: what ranks answer when the last one was not committed, and is issued again.
+  /// The batch before: ranks answer it when the last one was not committed, and is issued again.
   std::uint64_t before_hash_ = 0;
   std::size_t before_passes_ = 0;
   bool has_passes_ = false;  ///< a batch with passes was planned

@@ -1,4 +1,4 @@
-// What is wrong with what ranks report: then nothing is planned.
+// Faults in the reports of ranks: with any of them nothing is planned.
 #include <algorithm>
 #include <cmath>
 

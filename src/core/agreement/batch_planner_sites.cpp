@@ -38,7 +38,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   const auto known = by_name_.find({seen.site.name, seen.site.key});
   SharedIndex index = known == by_name_.end() ? no_site : known->second;
   if (known == by_name_.end()) {
-    // What no tuning would take is no site: it keeps its default where it is.
+    // A site that no tuning would take is left out: it keeps its default where it is.
     num_configs_ += seen.site.num_configs;
     const bool sound = seen.site.num_configs > 0 && num_configs_ <= most_configs &&
                        seen.site.pinned.value_or(0) < seen.site.num_configs;

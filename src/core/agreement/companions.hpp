@@ -24,7 +24,7 @@ struct Companions {
   Scope scope = Scope::Auto;           ///< the same
 };
 
-/// Whoever finds them, for one region; a port. Called under the region's lock, and waits for nobody
+/// Finds companions for one region; a port. Called under the region's lock, and waits for nobody
 /// where nothing else is said.
 class CompanionSource {
  public:
@@ -43,9 +43,10 @@ class CompanionSource {
   /// Asks; at each entry, until they are known.
   /// @param used    where the process stands in the streams of decisions of the region
   /// @param entries since it was asked first
-  /// @param bounded the program makes the entries; see RegionTuning::begin_pass. Else they are not
-  ///                sought: who makes entries for the search makes as many as all of the job,
-  ///                whether they come or not, and not as those whom it takes for the others.
+  /// @param bounded the program makes the entries; see RegionTuning::begin_pass. Else companions
+  ///                are not sought. A rank that makes entries for the search makes as many as all
+  ///                of the job, whether they come or not. The ranks that it takes for the others
+  ///                do not count for that.
   [[nodiscard]] virtual Companions find(std::span<const DecisionStanding> used,
                                         std::uint64_t entries, bool bounded, double now) = 0;
 

@@ -40,8 +40,8 @@ struct DomainReport {
 
 /// Finds out on rank 0 which ranks are to be tuned together in a region: those that are connected
 /// by communicators which they use in it. A domain is final as soon as all ranks of all its
-/// communicators have said so or left, or one of its ranks waits no longer; whoever comes later is
-/// not in it, and a communicator that is not in one domain as a whole is tuned by none.
+/// communicators have said so or left, or one of its ranks waits no longer. A rank that comes later
+/// is not in it, and a communicator that is not in one domain as a whole is tuned by none.
 ///
 /// Where no communicator is used, a domain is also final once all other ranks of the job are
 /// elsewhere. Such a rank waits in another region, or repeats a body that no rank waiting here has

@@ -11,10 +11,11 @@
 
 namespace contextune {
 
-/// The search in a region of which is not known from the start whether other ranks have to do with
-/// it: that of this process alone until a collective shows up in it (or, where it is certain that
-/// it has companions, an entry has shown what is in the region), and then, from an entry on and
-/// from the beginning, that of all ranks which find() names. What was learnt alone is dropped.
+/// The search in a region of which it is not known at first whether other ranks have to do with it.
+/// It begins as the search of this process alone. That ends when a collective shows up in the
+/// region or, where companions are certain, when an entry has shown what is in it. From an entry
+/// on, and from the beginning, it is then the search of all ranks that find() names. Results that
+/// were learnt alone are dropped.
 ///
 /// Alone, collectives run their default: whatever they are told has to be told to all their ranks.
 ///
@@ -81,7 +82,7 @@ class JoiningTuning final : public RegionTuning, private TuningRanks {
     source_->limit_to(ranks);
   }
 
-  /// What a search that begins anew has to be told of a site.
+  /// The facts of a site that a search has to be told when it begins anew.
   struct Site {
     SiteSpec spec;
     std::vector<std::uint32_t> unusable;

@@ -112,7 +112,7 @@ std::vector<LeasePlanner::OutOfStep> LeasePlanner::lease(std::span<const SharedI
         std::any_of(batch.passes.begin(), batch.passes.end(), [&](const Batch::Pass& pass) {
           return site < pass.configs.size() && pass.configs[site] != held;
         });
-    // What is measured as its default must be that, and not what won at another size.
+    // A site that is measured at its default must run that, and not what won at another size.
     const bool is_first = held_at == held_.end() && !batch.passes.empty();
     const bool must_be_told = is_tried || afterwards != held;
     if (!must_be_told && !is_first) {

@@ -44,7 +44,8 @@ class LeasePlanner {
     SharedIndex site = 0;
     std::string why;
   };
-  /// Fills in the leases for those sites. What cannot be leased is planned as what already holds.
+  /// Fills in the leases for those sites. A site that cannot be leased is planned with the config
+  /// that already holds.
   [[nodiscard]] std::vector<OutOfStep> lease(std::span<const SharedIndex> sites, Batch& batch);
 
  private:

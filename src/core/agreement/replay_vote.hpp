@@ -10,8 +10,8 @@
 
 namespace contextune {
 
-/// What a rank says of a visit of a region that it would repeat: whether it can, and which
-/// collectives it would repeat, each of which waits for all ranks of its communicator.
+/// A rank's vote on a visit of a region that it would repeat: whether it can, and which collectives
+/// it would repeat. Each of these waits for all ranks of its communicator.
 struct ReplayVote {
   struct Communicator {
     std::uint64_t id = 0;     ///< the same on all its ranks, and no other's
@@ -27,7 +27,7 @@ struct ReplayVote {
 [[nodiscard]] Payload encode(const ReplayVote& vote);
 [[nodiscard]] std::optional<ReplayVote> decode_vote(const Payload& bytes);
 
-/// What follows from all votes, the same on every rank.
+/// The verdict that follows from all votes, the same on every rank.
 struct ReplayVerdict {
   bool replays = false;
   bool together = false;   ///< it does, and there are collectives: ranks repeat it run by run

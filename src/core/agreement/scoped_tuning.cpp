@@ -164,8 +164,8 @@ PassPlan ScopedTuning::begin_pass(PassId pass, double now, bool bounded) {
   if (is_to_part()) part();
   const bool any_shared = std::any_of(sites_.begin(), sites_.end(), collective);
   if (!bounded && any_shared) decide_together();
-  // What was begun together is ended together: the others count on it. Afterwards the kernels'
-  // search looks for new ones.
+  // A search that was begun together is ended together: the others count on it. Afterwards the
+  // kernels' search looks for new ones.
   const bool shared_open = any_shared && !shared_.finished();
   in_shared_ = together_ || (shared_open && (shared_begun_ || local_.finished()));
   shared_begun_ = in_shared_;

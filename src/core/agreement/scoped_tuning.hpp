@@ -18,12 +18,12 @@ namespace contextune {
 ///
 /// With `scope = local` these are its kernels, whatever the others do; its collectives are decided
 /// with all ranks together, once the kernels are through. Where the region is repeated for us and
-/// has collectives, ranks have to repeat it alike: then all of it is decided together, from the
+/// has collectives, ranks have to repeat it alike. Then all of it is decided together, from the
 /// first pass on, or the one in which the first collective came up.
 ///
-/// With `scope = auto` all is decided together, until the ranks do not agree: from then on this
-/// rank decides on its kernels by itself, and collectives keep what they had, unless the region is
-/// repeated for us and waits for other ranks.
+/// With `scope = auto` all is decided together, until the ranks do not agree. From then on this
+/// rank decides on its kernels by itself, and collectives keep what they had. That does not happen
+/// where the region is repeated for us and waits for other ranks.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
 class ScopedTuning final : public RegionTuning, private TuningRanks {
@@ -75,7 +75,7 @@ class ScopedTuning final : public RegionTuning, private TuningRanks {
   }
   void limit_to(std::span<const std::uint32_t> ranks) override { shared_.ranks().limit_to(ranks); }
 
-  /// One of the two searches, which have sites under numbers of their own.
+  /// Either of the two searches, which have sites under numbers of their own.
   struct Half {
     std::vector<SiteIndex> outer;  ///< by number there
   };

@@ -23,12 +23,15 @@ namespace contextune {
 struct SharedTuningSettings {
   std::uint64_t group = 0;           ///< Topic::group: the same on all ranks of the region
   std::vector<std::uint32_t> ranks;  ///< of the job, ascending
-  std::uint32_t kind = 0;            ///< number of GroupPlanners among the coordinator's deciders
-  std::uint64_t inputs_hash = 0;     ///< of declared inputs other than TuningOptions
-  std::uint32_t lockstep_kind = 0;   ///< the same of Lockstep::decide
-  double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
+  /// The number of GroupPlanners among the coordinator's deciders.
+  std::uint32_t kind = 0;
+  std::uint64_t inputs_hash = 0;    ///< of declared inputs other than TuningOptions
+  std::uint32_t lockstep_kind = 0;  ///< number of Lockstep::decide among the deciders
+  /// Seconds that a rank may be kept waiting for the others.
+  double presync_timeout = 5;
   std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
-  bool is_late = false;              ///< collectives were made in more than one of them
+  /// Collectives were made in more than one of these entries.
+  bool is_late = false;
   /// Says how the sites go on where the ranks do not agree, in a sentence without its end.
   std::function<std::string()> outcome{};
 };
@@ -36,15 +39,15 @@ struct SharedTuningSettings {
 /// Leaves only these ranks; several groups in one region ask questions of their own.
 void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks);
 
-/// The search in one region, decided for all ranks together: every rank runs the same batches of
+/// The search in one region, decided for all ranks together. Every rank runs the same batches of
 /// passes, reports what it measured, and is given the next. Agreed once a batch, not once a site or
 /// an entry.
 ///
-/// Where the program makes the entries, it is never kept waiting for a rank that has not spoken: a
-/// batch holds from an entry that none of them has reached, and a rank that gets there without
-/// having been told takes its word back; they ask again later, with more room. Where entries are
-/// made for it, none is made before all ranks are known to take part: the program's own collectives
-/// would wait for one that does not. Once agreement has failed for good, every site runs its
+/// Where the program makes the entries, it is never kept waiting for a rank that has not spoken. A
+/// batch holds from an entry that no rank has reached. A rank that gets there without having been
+/// told takes its word back; the ranks ask again later, with more room. Where entries are made for
+/// the search, none is made before all ranks are known to take part. The program's own collectives
+/// would wait for a rank that does not. Once agreement has failed for good, every site runs its
 /// default, at once where nothing was committed.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
@@ -117,7 +120,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
     bool leased = false;       ///< it was told something
     int untold = 0;            ///< agreements and refusals since there is something to tell
   };
-  /// What this rank has of one pass of the batch.
+  /// This rank's record of one pass of the batch.
   struct Seen {
     PassReport report;
     std::optional<PassId> pass{};  ///< once it has begun
@@ -125,9 +128,10 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
     bool in = false;  ///< its result has come, or never will
   };
 
-  /// For a verdict where a collective is due that it is about, and to guess would have ranks hang
-  /// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
-  /// for which the collective itself would wait; of one that has ended, all hear at once.
+  /// The limit for a verdict about a collective that is due, where a guess would have ranks hang in
+  /// NCCL for good. The verdict takes longer only while a process that may know it stands still;
+  /// the collective itself would wait for that process. All ranks hear at once of one that has
+  /// ended.
   static constexpr double held_verdict_seconds = 600;
   /// Why a rank takes its word back.
   static constexpr const char* entered_again = "the region was entered again before all had spoken";
@@ -210,7 +214,8 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   double settling_since_ = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::uint64_t> pause_said_;  ///< as the part of that question
   bool pausing_ = false;                     ///< the answer is to that
-  bool closed_ = false;       ///< what comes after the winners is not agreed on any more
+  /// Nothing that comes after the winners is agreed on any more.
+  bool closed_ = false;
   bool rest_ = false;         ///< nothing to run: the next entry asks again, not this one
   std::uint64_t margin_ = 4;  ///< entries in which an answer is expected
   int refusals_ = 0;          ///< since the last agreement

@@ -1,4 +1,4 @@
-// What a rank is told about its region, and how it waits for that.
+// The answers to a rank about its region, and how it waits for them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -158,7 +158,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
       note_said(said_);
       take(std::move(batch));
-      // What others were told to wait for is past.
+      // The pause that others were told to wait for is past.
       if (paused_here) rest_ = false;
       if (!bounded && !batch_.passes.empty()) {
         occupied(options_.trial_timeout, "runs trials");
@@ -177,7 +177,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
                              coordinator_.lost().empty() && has_patience(event.why);
   if (!may_ask_again) {
-    // What this rank took back itself says less than what it has lost.
+    // This rank's own withdrawal says less than what the rank has lost.
     const std::string lost = coordinator_.lost();
     const std::string& why = lost.empty() || culprit != coordinator_.rank() ? event.why : lost;
     return batch_.finished ? close(why) : fail(why);

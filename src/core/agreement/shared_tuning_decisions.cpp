@@ -31,8 +31,8 @@ void SharedTuning::count_decisions(bool entry_was_made) {
   }
 }
 
-// A communicator may be of some of the ranks only, and to each question that those ask alone the
-// others hear a refusal when they have something to ask, of which they take most_late_refusals.
+// A communicator may be of some of the ranks only. To each question that those ask alone the others
+// hear a refusal when they have something to ask. They take most_late_refusals of these.
 bool SharedTuning::has_new_streams() const {
   constexpr int most_untold = 4;
   return std::any_of(standings_.begin(), standings_.end(), [&](const DecisionStanding& one) {
@@ -67,7 +67,7 @@ void SharedTuning::hold_decisions(bool bounded) {
                                    one.sound && steady ? period.per_entry : 0};
     said_.standings.push_back(standing);
     said.push_back(one);
-    // What cannot be leased is forbidden nothing: it would have this rank take its word back.
+    // A stream that cannot be leased gets no limit, or this rank would take its word back.
     if (standing.per_entry == 0) continue;
     const std::uint64_t entries = bounded ? said_.horizon + 1 - entries_ : 0;
     limits.push_back({one.site, one.communicator, one.decisions + entries * standing.per_entry});

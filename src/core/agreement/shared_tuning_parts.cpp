@@ -1,4 +1,4 @@
-// What a rank says to the others about its region.
+// A rank's reports to the others about its region.
 #include <utility>
 
 #include "core/agreement/batch_message.hpp"
@@ -91,7 +91,7 @@ void SharedTuning::pause() {
   engagement_.end();
   if (failed_ || finished()) return;
   Topic topic = topic_;
-  // What has been asked is answered all the same, and what follows from it not by this rank.
+  // An open question is answered all the same; this rank pauses from the next one on.
   if (asked_) ++topic.question;
   if (std::exchange(pause_said_, topic.question) == topic.question) return;
   BatchReport notice;

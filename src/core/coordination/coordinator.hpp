@@ -10,11 +10,11 @@
 
 namespace contextune {
 
-/// What one rank says, and what all are told. Opaque here.
+/// The part that one rank says, or the decision that all are told. Opaque here.
 using Payload = std::vector<std::byte>;
 
-/// One question that a group of ranks decides together. Ranks mean the same one when all of it is
-/// equal; each is asked once. If ranks name different ranks for one question of a group, it is
+/// A question that a group of ranks decides together. Ranks mean the same question when all of it
+/// is equal; each is asked once. If ranks name different ranks for one question of a group, it is
 /// aborted for all of them, and the difference is said.
 struct Topic {
   std::uint64_t group = 0;           ///< names the group among those of the job
@@ -39,11 +39,11 @@ struct Agreement {
   std::string why;                  ///< a sentence, unless committed or open
   std::uint32_t culprit = no_rank;  ///< the rank that it was for, where that is known
   double waited_seconds = 0;        ///< of this rank, inside wait()
-  /// If it is committed: from this rank's part on until the last of the others had spoken. What it
-  /// waited beyond that is what agreeing took.
+  /// If committed: the time from this rank's part on until the last of the others had spoken. The
+  /// rank's waiting beyond that is the cost of agreeing.
   double others_seconds = 0;
-  /// While it is Open: for so long the coordinating rank waits for one that is occupied, as was
-  /// heard since it was asked last. 0: nothing was.
+  /// While Open: for so long the coordinating rank waits for an occupied rank, as heard since it
+  /// was asked last. 0: nothing was heard.
   double granted_seconds = 0;
 
   static constexpr std::uint32_t no_rank = ~0U;
@@ -65,8 +65,8 @@ struct Agreement {
 class Coordinator {
  public:
   /// Makes the decision from what the ranks of the topic have said, in their order. Runs once in
-  /// the job, on rank 0: on the coordinator's own thread, which has nothing else to do meanwhile
-  /// (the others must not take it for dead), or in say() if there is one rank.
+  /// the job, on rank 0: in say() if there is one rank, else on the coordinator's own thread. That
+  /// thread has nothing else to do meanwhile (the others must not take it for dead).
   /// May keep what it has decided, and must look at nothing else, nor at anything that is destroyed
   /// when the process ends: it may run then. An empty payload refuses: the topic is aborted with
   /// `why`.
@@ -102,9 +102,9 @@ class Coordinator {
   /// @param why a clause, for them: "it is ..."
   virtual void occupied(const Topic& /*topic*/, double /*seconds*/, std::string /*why*/) noexcept {}
 
-  /// From now on until disengage() with the same ranks, this rank is at something with those that
-  /// takes a while: others that would give it up on topics of other ranks are told, and wait. The
-  /// two are called in pairs, which may be nested.
+  /// From now on until disengage() with the same ranks, this rank is at something with those ranks
+  /// that takes a while. Others that would give it up on topics of other ranks are told, and wait.
+  /// The two are called in pairs, which may be nested.
   /// @param why a clause, for them: "it is ..."
   virtual void engage(const std::vector<std::uint32_t>& /*ranks*/, std::string /*why*/) noexcept {}
   virtual void disengage(const std::vector<std::uint32_t>& /*ranks*/) noexcept {}

@@ -10,7 +10,7 @@
 namespace contextune {
 
 /// While it is held, this rank is at something with some ranks; see Coordinator::engage. The
-/// coordinator must outlive it. One thread at a time.
+/// coordinator must outlive it. Used by one thread at a time.
 class Engagement {
  public:
   Engagement() = default;

@@ -11,9 +11,9 @@
 
 namespace contextune {
 
-/// Ranks that go on together, step by step: at each meeting every rank says something, and either
-/// all hear what all have said, in the order of the ranks, or none does and there is no meeting any
-/// more. One thread at a time; the coordinator must outlive it.
+/// Ranks that go on together, step by step. At each meeting every rank says something, and all hear
+/// what all have said, in the order of the ranks. Otherwise no rank hears anything, and there are
+/// no more meetings. Used by one thread at a time; the coordinator must outlive it.
 class Lockstep {
  public:
   /// @param kind    number of `decide` among the coordinator's deciders

@@ -26,7 +26,7 @@ struct ConfirmLimits {
   double tail = 0.05;
 };
 
-/// One comparison of two whole states of the region, by alternating passes (A B B A).
+/// A comparison of two whole states of the region, by alternating passes (A B B A).
 /// Looks after min_pairs, twice, four times as many; each look may err with its share of the tail,
 /// so that looking often does not make a false gain more likely. Gives up early where more pairs
 /// are not going to show a gain; a gain has to last for min_seconds.

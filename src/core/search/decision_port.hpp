@@ -9,10 +9,11 @@
 
 namespace contextune {
 
-/// Where a process stands in one stream of decisions: what a communication library asks of one kind
-/// about one communicator, as NCCL asks before each collective how it is to be done. All ranks of
-/// the communicator are asked the same in the same order, or the program itself is wrong; so the
-/// number of a decision is a clock that they share without a word, whatever else they do.
+/// The standing of a process in one stream of decisions. A communication library asks for a
+/// stream's decisions, which are of one kind and about one communicator. NCCL, for one, asks before
+/// each collective how it is to be done. All ranks of the communicator are asked the same in the
+/// same order, or the program itself is wrong. So the number of a decision is a clock that they
+/// share without a word, whatever else they do.
 struct DecisionStanding {
   SiteIndex site = no_site;        ///< whose configs it is told
   std::uint64_t communicator = 0;  ///< the same number on all its ranks, and no other's
@@ -23,7 +24,7 @@ struct DecisionStanding {
   bool sound = true;               ///< false: it cannot be said how many were made
 };
 
-/// What the decisions of a stream are told from one number on.
+/// The configs that the decisions of a stream are told from one number on.
 struct DecisionLease {
   SiteIndex site = no_site;
   std::uint64_t communicator = 0;
@@ -37,8 +38,8 @@ struct DecisionLease {
 /// Who counts decisions and tells them configs; a port. Called under the region's lock.
 ///
 /// The promise that makes it safe: a lease is committed on every rank before any rank's decision
-/// number first_decision, because no decision is made that hold() forbids until the question is
-/// settled, and leases begin at the first one forbidden on any rank, or later.
+/// number first_decision. It holds because no decision that hold() forbids is made until the
+/// question is settled. Leases begin at the first decision forbidden on any rank, or later.
 class DecisionPort {
  public:
   struct Limit {

@@ -41,7 +41,7 @@ const StoredSite* find_before_growth(std::span<const StoredSite> stored, const s
                                      const Key& key, std::span<const Config> configs) {
   const auto [size, rest] = split(key);
   if (size.empty()) return nullptr;
-  // Of each size of the space: all that is known to have been in it.
+  // By size of the space: all configs that are known to have been in it.
   std::map<std::string, Texts> spaces;
   std::map<const StoredSite*, std::string> candidates;
   for (const StoredSite& site : stored) {

@@ -14,9 +14,9 @@ namespace contextune {
 /// "12of16-9f3a01bc", how many of how many, and which.
 inline constexpr const char* kept_part = "kept";
 
-/// What is stored of a site under the key that it had before its space got configs more, which
-/// changes the part `kept`: one of that name and otherwise that key, of a space of another size, of
-/// whose configs those are kept for it that are kept now. Null: there is none.
+/// Finds a site as stored under the key that it had before its space got more configs, which
+/// changes the part `kept`. It has that name, otherwise that key, and a space of another size. The
+/// configs of that space that are kept for it are those that are kept now. Null: there is none.
 [[nodiscard]] const StoredSite* find_before_growth(std::span<const StoredSite> stored,
                                                    const std::string& name, const Key& key,
                                                    std::span<const Config> configs);

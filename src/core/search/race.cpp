@@ -15,18 +15,18 @@ namespace {
 /// Noise is never believed to be below this: a few equal samples prove little.
 constexpr double least_noise = 0.001;
 
-/// What was chosen before the race does not lose it on fewer: a single interrupted pass would
-/// outweigh all that is known of it.
+/// The arm that was chosen before the race does not lose it on fewer: a single interrupted pass
+/// would outweigh all that is known of it.
 constexpr std::size_t least_samples_of_first = 3;
 
-/// Where a look is dear. What is not decided after one is harder to tell apart: over 1500 drawn
-/// landscapes of three sites with noise of 5 %, refinements take half the looks of those at two
-/// rounds and twice as many, and as many passes.
+/// For looks that are dear. Arms that one look leaves undecided are harder to tell apart. Over 1500
+/// drawn landscapes of three sites with noise of 5 %, refinements take half the looks of those at
+/// two rounds and twice as many, and as many passes.
 constexpr int least_rounds_at_once = 4;
 constexpr int look_growth = 4;
 
-/// What is lost on average by not choosing an arm that seems slower by `behind`, where that
-/// difference is known to within `error`.
+/// The average loss from not choosing an arm that seems slower by `behind`, where that difference
+/// is known to within `error`.
 double expected_loss(double behind, double error) {
   if (error <= 0) return 0;
   const double z = behind / error;
@@ -67,7 +67,7 @@ void Race::weigh() {
       situations[sample.situation].arms.insert(i);
     }
   }
-  // What only one arm has been in compares with nothing.
+  // A situation that only one arm has been in compares with nothing.
   std::erase_if(situations, [](const auto& entry) { return entry.second.arms.size() < 2; });
   std::map<std::uint64_t, double> centres;
   for (const auto& [number, situation] : situations) centres[number] = median(situation.seconds);

@@ -17,8 +17,8 @@ struct NoisePrior {
 
 /// When a race is decided.
 struct RaceLimits {
-  /// Ends when choosing the fastest arm now is expected to cost no more than this share of the
-  /// region against any one of the others: ties end as soon as they are known to be ties.
+  /// The race ends when choosing the fastest arm now is expected to cost at most this share of the
+  /// region against any other arm. Ties end as soon as they are known to be ties.
   double tolerance = 0.002;
   int max_rounds = 16;
   /// Not 0: a look at the samples takes as long as so many passes. Rounds that need no more than
@@ -26,9 +26,9 @@ struct RaceLimits {
   std::size_t passes_at_once = 0;
 };
 
-/// Finds the fastest of a few arms (joint configs) by whole passes: rounds over all arms that may
-/// still win, forwards and backwards in turn, so that drift and anything periodic hit all alike.
-/// Arms that cannot win any more leave; the race ends as soon as going on is not worth it.
+/// Finds the fastest of a few arms (joint configs) by whole passes. Rounds go over all arms that
+/// may still win, forwards and backwards in turn, so that drift and anything periodic hit all
+/// alike. Arms that cannot win any more leave; the race ends as soon as going on is not worth it.
 class Race {
  public:
   Race(std::size_t num_arms, const RaceLimits& limits, const NoisePrior& prior);
@@ -36,7 +36,7 @@ class Race {
   /// The arms of the next passes, in order, of one round or several. Empty: decided.
   [[nodiscard]] const std::vector<std::size_t>& round() const { return round_; }
 
-  /// One sample for each of those passes.
+  /// Takes one sample for each of those passes.
   void complete(std::span<const RegionSample> samples);
 
   /// The fastest arm; the first where nothing was measured. Fewer samples than two rounds of an arm

@@ -6,7 +6,8 @@
 namespace contextune {
 namespace {
 
-/// What two single moves may cost together, as a share of the region, for their pair to be tried.
+/// The most that two single moves may cost together, as a share of the region, for their pair to be
+/// tried.
 constexpr double pair_reach = 0.08;
 constexpr std::size_t most_pairs = 6;
 
@@ -37,7 +38,8 @@ std::vector<Assignment> Refine::arms_of(const Move& move) const {
     }
     return arms;
   }
-  // Both must move; one alone was raced before. What two moves cost singly, the pair must win back.
+  // Both must move; one alone was raced before. The pair must win back what the two moves cost
+  // singly.
   const auto& second = sites_[move.sites.back()].candidates;
   std::vector<std::pair<double, Assignment>> pairs;
   for (std::size_t a = 0; a < first.size(); ++a) {
@@ -98,7 +100,7 @@ void Refine::next_races() {
     }
     if (moves_.empty() || passes_ >= limits_.max_passes) break;
     const Move& move = moves_[next_move_];
-    // What a pair has to win back is known when its sites have been raced.
+    // The cost that a pair has to win back is known when its sites have been raced.
     if (!racing_.empty() && moves_[racing_.front().move].sites.size() != move.sites.size()) break;
     ++next_move_;
     // Since it was raced, nothing has changed that could change its answer.

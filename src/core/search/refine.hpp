@@ -10,7 +10,7 @@
 
 namespace contextune {
 
-/// One site in the refinement.
+/// A site in the refinement.
 struct RefineSite {
   std::uint32_t current = 0;              ///< what the table chose
   std::vector<std::uint32_t> candidates;  ///< worth trying, most promising first
@@ -35,7 +35,8 @@ struct RefineLimits {
 /// single step is then an improvement. So each round ends with pair moves of sites that follow each
 /// other, for those pairs whose two single moves cost little. Over 1000 simulated landscapes at 2 %
 /// noise (tools/bench quality) they take the share within 1 % of the best joint config from 78 to
-/// 82 %, and the 95th percentile of the regret from 3.2 to 2.7 %, for 8 passes more in the median.
+/// 82 %. They take the 95th percentile of the regret from 3.2 to 2.7 %. The median cost is 8 more
+/// passes.
 class Refine {
  public:
   Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const NoisePrior& prior);
@@ -43,7 +44,7 @@ class Refine {
   /// The next passes, in order. Empty: done.
   [[nodiscard]] const std::vector<Assignment>& batch() const { return batch_; }
 
-  /// One sample for each pass of the batch.
+  /// Takes one sample for each pass of the batch.
   void complete(std::span<const RegionSample> samples);
 
   /// A config can no longer be launched.

@@ -11,8 +11,8 @@
 
 namespace contextune {
 
-/// What the region's own times say aside from any comparison: how long it takes with all defaults,
-/// and how much it varies when nothing changes.
+/// The region's own times aside from any comparison: how long it takes with all defaults, and how
+/// much it varies when nothing changes.
 class RegionBaseline {
  public:
   /// @param situation which sites were launched; only equal ones compare

@@ -5,7 +5,7 @@
 
 namespace contextune {
 
-/// One config for each site that takes part.
+/// A config for each site that takes part.
 using Assignment = std::vector<std::uint32_t>;
 
 /// The region's time in one pass of an experiment.

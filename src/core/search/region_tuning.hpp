@@ -15,19 +15,19 @@
 
 namespace contextune {
 
-/// What a site is judged on.
+/// The times that a site is judged on.
 enum class Objective {
   Own,    ///< its own device time in the table, then the region's
   Region  ///< the region's time only: keeps the default during the table
 };
 
-/// What processes that ended abnormally were trying of a site.
+/// The configs of a site that processes were trying when they ended abnormally.
 struct Suspicions {
   std::vector<std::uint32_t> blamed;    ///< has taken a process down: never tried
   std::vector<std::uint32_t> suspects;  ///< perhaps one of them: each is first tried alone
 };
 
-/// One tunable thing at one key.
+/// A tunable thing at one key.
 struct SiteSpec {
   std::string name;
   Key key;
@@ -47,7 +47,7 @@ struct SiteSpec {
   Suspicions suspicions{};
 };
 
-/// What to measure in a pass.
+/// The measurement to make in a pass.
 enum class Measure {
   Nothing,
   Activity,  ///< every launched site's device time, and the region's
@@ -68,8 +68,8 @@ enum class Waiting {
 /// each a greater one than all before, whatever tunes it then.
 enum class PassId : std::uint64_t {};
 
-/// What every site runs in one entry. `configs` is indexed by site; a site beyond its end runs
-/// config 0. It stays as it is until the next begin_pass, whatever else is called.
+/// The config that every site runs in one entry. `configs` is indexed by site; a site beyond its
+/// end runs config 0. It stays as it is until the next begin_pass, whatever else is called.
 struct PassPlan {
   PassId pass{};  ///< as begin_pass was told
   Stage stage = Stage::Finished;
@@ -82,7 +82,7 @@ struct PassPlan {
   std::uint64_t number = 0;
 };
 
-/// What one site did in a measured pass.
+/// The result of one site in a measured pass.
 struct SiteResult {
   enum class Status { Measured, LaunchFailed, Missing, TooMuchMemory };
   SiteIndex site = 0;
@@ -90,10 +90,10 @@ struct SiteResult {
   std::uint32_t launches = 0;
   double seconds = 0;  ///< sum over its launches, divided by their number
   Status status = Status::Measured;
-  /// One of them is timed from the first start to the last end of several pieces of work. What the
-  /// host takes between them counts, and Measure::Activity makes that longer.
+  /// At least one launch is timed from the first start to the last end of several pieces of work.
+  /// The host's time between them counts, and Measure::Activity makes it longer.
   bool in_pieces = false;
-  /// Of TooMuchMemory: what NCCL took for the connections that the config needs.
+  /// If TooMuchMemory: the memory that NCCL took for the connections that the config needs.
   std::uint64_t connection_bytes = 0;
 
   /// It is never chosen.
@@ -163,8 +163,8 @@ class RegionTuning {
   ///        it is never kept waiting for a rank that has not spoken
   [[nodiscard]] virtual PassPlan begin_pass(PassId pass, double now, bool bounded = true) = 0;
 
-  /// So many entries came and went, with the winners, of which begin_pass was not told: ranks that
-  /// found the winners in different ones mean the same one by a number all the same.
+  /// So many entries came and went, with the winners, without begin_pass being told. Ranks that
+  /// found the winners in different entries still mean the same entry by a number.
   virtual void skip_entries(std::uint64_t) {}
 
   /// The entry ended: all its work was issued.
@@ -174,12 +174,12 @@ class RegionTuning {
   virtual void end_pass(PassId pass, std::span<const SiteIndex> launched,
                         std::span<const SiteIndex> failed, double now) = 0;
 
-  /// What was measured in a pass that has ended, or that it is lost; once for each whose plan said
-  /// so. May come entries later, in any order. Unknown or repeated passes are ignored.
+  /// Takes the measurements of a pass that has ended, or word that it is lost; once for each whose
+  /// plan said so. May come entries later, in any order. Unknown or repeated passes are ignored.
   virtual void add_result(const PassResult& result, double now) = 0;
 
-  /// What was taken for this tuning beside the work of its passes, such as the opening of a timer.
-  /// Where passes are bounded, it counts as what trials cost.
+  /// Takes the time spent for this tuning beside the work of its passes, such as the opening of a
+  /// timer. Where passes are bounded, it counts as a cost of trials.
   /// @param pass whose results have not come, and in which a trial did what it does once only, as a
   ///        collective that connects: it has no time then
   virtual void spend(double seconds, std::optional<PassId> pass = std::nullopt) = 0;

@@ -16,7 +16,7 @@ struct ScheduleShape {
   int n_repeat = 5;  ///< at least 1
 };
 
-/// What a site does in one pass.
+/// A site's step in one pass.
 struct Step {
   enum class Kind {
     Run,

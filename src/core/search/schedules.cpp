@@ -84,7 +84,7 @@ class RacingSchedule final : public Schedule {
       return doubt * noise.relative() / std::sqrt(static_cast<double>(seen[config].size()));
     };
     double best = std::numeric_limits<double>::infinity();
-    // One sample of each tells no noise, so nothing is clear yet.
+    // Single samples tell no noise, so nothing is clear yet.
     if (noise.degrees() > 0) {
       for (const std::uint32_t config : alive)
         if (!seen[config].empty())

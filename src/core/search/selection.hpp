@@ -11,7 +11,7 @@
 
 namespace contextune {
 
-/// One cost a config, in order; +inf for what failed, was cut off or got no sample.
+/// The cost of each config, in order; +inf for those that failed, were cut off or got no sample.
 [[nodiscard]] std::vector<double> dense_costs(std::span<const Trial> trials, Selection selection);
 
 /// Relative standard error of the difference between a config's cost and the default's.
@@ -24,8 +24,8 @@ struct SelectedConfig {
   WinnerReason reason = WinnerReason::Fastest;
 };
 
-/// The winner. The lowest cost wins; what is not faster than the default by more than the margin,
-/// or by more than its spread if that is larger, loses to the default; of equals the first wins.
+/// The winner. The lowest cost wins, the first of equals. A config loses to the default unless it
+/// is faster by more than the margin, or by more than its spread if that is larger.
 /// @param spreads as measured_spread, one a config; ignored where margin is 0
 [[nodiscard]] SelectedConfig select_winner(std::span<const double> costs,
                                            std::span<const double> spreads, double margin);

@@ -25,7 +25,7 @@ SiteProgress::SiteProgress(const ScheduleShape& shape, ScheduleKind schedule, do
     trial.samples.assign(static_cast<std::size_t>(shape.n_repeat), no_sample);
     trial.warmup.assign(static_cast<std::size_t>(shape.n_warmup), no_sample);
   }
-  // One config leaves nothing to find out.
+  // A single config leaves nothing to find out.
   scheduled_ = shape.num_configs > 1;
 }
 

@@ -17,10 +17,11 @@ class SiteProgress {
   ///        0: never
   SiteProgress(const ScheduleShape& shape, ScheduleKind schedule, double cutoff);
 
-  /// What the next pass tries.
+  /// The step that the next pass tries.
   [[nodiscard]] Step next() const;
 
-  /// What a pass really runs for that step: the default once the config is given up.
+  /// The config that a pass really runs for that step: the default once the step's config is given
+  /// up.
   [[nodiscard]] std::uint32_t runs(const Step& step) const;
 
   /// The site was launched in the pass that was planned with this step. A result, or word that none
@@ -33,7 +34,7 @@ class SiteProgress {
   /// The same before the first step: it takes no passes.
   void exclude(std::uint32_t config, TrialStatus why);
 
-  /// What is owed for a step: seconds, or NaN for none.
+  /// Takes the result that is owed for a step: seconds, or NaN for none.
   void result(const Step& step, double seconds);
 
   [[nodiscard]] bool finished() const { return next().kind == Step::Kind::Finished; }

@@ -25,8 +25,8 @@ inline constexpr double no_sample = std::numeric_limits<double>::quiet_NaN();
 [[nodiscard]] double deviation(std::span<const double> samples);
 
 /// Relative noise of several groups of samples, each around its own centre: median absolute
-/// deviation, scaled to a standard deviation and corrected for the small groups. One outlier in a
-/// group does not move it. 0 where no group has two samples.
+/// deviation, scaled to a standard deviation and corrected for the small groups. A single outlier
+/// in a group does not move it. 0 where no group has two samples.
 class PooledNoise {
  public:
   void add(std::span<const double> group);

@@ -15,7 +15,7 @@
 
 namespace contextune {
 
-/// What was tuned as one: the name of an entry of the store begins with it.
+/// The kind of thing that was tuned as one. The name of an entry of the store begins with it.
 enum class StoredKind { Region, Function, Choice };
 /// "region", "function", "choice".
 [[nodiscard]] std::string_view to_string(StoredKind kind);
@@ -26,7 +26,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// Where something was tuned.
 struct TuningEnvironment {
   /// GPU, its SMs and memory, ranks, ranks of one host, how devices are connected: part of the
-  /// identity. What was tuned on other hardware is another entry.
+  /// identity. A tuning on other hardware is another entry.
   Facts hardware;
   /// Driver, CUDA, NCCL, CPU, variables that change what they do, contextune itself: winners from
   /// other software have to be shown again to be worth it.
@@ -44,8 +44,8 @@ struct StoreIdentity {
   [[nodiscard]] bool operator==(const StoreIdentity&) const = default;
 };
 
-/// As what the winners of a region are stored: a region of its own that a function or a choice has
-/// for one key is one site of the function's or the choice's entry.
+/// The place where the winners of a region are stored. A region that a function or a choice has for
+/// one key is one site of the function's or the choice's entry.
 struct StoredAs {
   StoredKind kind = StoredKind::Region;
   // Unless it is a Region, which has its own name and any sites:
@@ -54,7 +54,7 @@ struct StoredAs {
   Key key;  ///< without the device
 };
 
-/// One config of a site, and what was measured of it.
+/// A config of a site, and its measurements.
 struct StoredTrial {
   Config config;
   TrialStatus status = TrialStatus::Measured;
@@ -79,32 +79,34 @@ struct StoredTerms {
   [[nodiscard]] bool operator==(const StoredTerms&) const = default;
 };
 
-/// One site. Configs are named by their values, never by their numbers: a space may grow.
+/// A site. Configs are named by their values, never by their numbers: a space may grow.
 struct StoredSite {
   std::string name;
   Key key;                          ///< without what only one rank has to do with
   std::vector<StoredTrial> trials;  ///< those that were tried, the default first
-  /// Of NoSamples the default: the site was only seen, or its winner failed, and the next tuning
-  /// has to find out. Of what is known already, such a site only adds what its trials say.
+  /// Under NoSamples, the default. Then the site was only seen, or its winner failed, and the next
+  /// tuning has to find out. Such a site only adds its trials to what is known already.
   Config winner;
   WinnerReason reason = WinnerReason::Fastest;
   double seconds = 0;          ///< the winner's cost; NaN if not measured
   double default_seconds = 0;  ///< the same of the default
-  /// What the default of a collective was: "Ring Simple"; empty: not known. With it the winners of
-  /// a store can be handed to NCCL's own tuner, which needs a row for what keeps its default, too.
+  /// The default of a collective: "Ring Simple"; empty: not known. With it the winners of a store
+  /// can be handed to NCCL's own tuner, which also needs a row for each collective that keeps its
+  /// default.
   std::string default_choice;
-  /// Of a kernel: a hash of its instructions; empty: not known. Winners are for these.
+  /// For a kernel: a hash of its instructions; empty: not known. Winners are for these
+  /// instructions.
   std::string code;
-  /// What tells without reading them that they are the same: which build or version of a file they
-  /// are in, or a hash of more than them. Empty: they are quick to read. Of a function or choice:
-  /// the build of the program file that calls it; empty: not known.
+  /// Tells, without reading the instructions, that they are the same: which build or version of a
+  /// file they are in, or a hash of more than them. Empty: they are quick to read. For a function
+  /// or choice: the build of the program file that calls it; empty: not known.
   std::string image;
-  /// What its configs mean, as KernelRule::meaning() has it; empty: not known. Winners are for
-  /// this, too.
+  /// The meaning of its configs, as KernelRule::meaning() has it; empty: not known. Winners are for
+  /// this meaning, too.
   std::string declaration;
   std::optional<StoredTerms> terms;  ///< absent: not known
-  /// What an unfinished or finished search knows beside its trials, in a form of its own; others
-  /// carry it along. Empty as a rule.
+  /// The knowledge of an unfinished or finished search beside its trials, in a form of its own;
+  /// others carry it along. Empty as a rule.
   std::string progress;
   std::string tuned_at;  ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.

@@ -9,7 +9,7 @@ namespace contextune {
 
 namespace {
 
-/// What both accept, or `tolerance` alone.
+/// Whether `tolerance` accepts all that `stricter` accepts.
 bool covers(const std::string& tolerance, const std::string& stricter) {
   const auto parsed = [](const std::string& text) {
     return ResultTolerance::parse(text).value_or(ResultTolerance());
@@ -123,7 +123,7 @@ bool is_same_declaration(std::string_view a, std::string_view b) {
 }
 
 bool keeps_default(const StoredSite& stored) {
-  // What is only noted of a site names no default among its trials.
+  // A site that is only noted names no default among its trials.
   if (stored.reason == WinnerReason::NoSamples || stored.winner.empty()) return true;
   return !stored.trials.empty() && stored.winner == stored.trials.front().config;
 }

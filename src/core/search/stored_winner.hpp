@@ -16,12 +16,12 @@
 
 namespace contextune {
 
-/// What an earlier tuning found out about a site, in the numbers that its configs have here.
+/// The findings of an earlier tuning about a site, in the numbers that its configs have here.
 struct StoredWinner {
   std::uint32_t config = 0;
   bool is_found = true;  ///< by an earlier run; else it is the default of a run that tries nothing
-  /// It was found under other software, or was not confirmed or not compared: it has to be shown to
-  /// be right and the region to be faster with it again.
+  /// It was found under other software, or was not confirmed or not compared. It has to be shown
+  /// again to be right, and the region to be faster with it.
   bool needs_confirm = false;
   bool is_compared = false;  ///< with the default, under this software
   /// Configs that were not tried then: they are measured, beside this one and the default.
@@ -53,10 +53,10 @@ struct Judging {
 };
 [[nodiscard]] Judging judging(const Options& options);
 
-/// Whether what became of the config then says what would become of it now. A measurement does, and
-/// so does a launch that failed, which has to do with hardware, code and declaration: of others
-/// nothing counts. One that was wrong, too slow or took too much memory does as long as the terms
-/// are no milder. Whether a config crashes only the journal knows, which can be told to forget.
+/// Whether the config's outcome then tells its outcome now. A measurement does, and so does a
+/// launch that failed: it has to do with hardware, code and declaration, and nothing counts under
+/// others. A config that was wrong, too slow or took too much memory counts as long as the terms
+/// are no milder. Only the journal knows whether a config crashes, and it can be told to forget.
 [[nodiscard]] bool counts_as_tried(const StoredTrial& trial, const StoredSite& of,
                                    const Judging& here);
 
@@ -69,21 +69,22 @@ struct Judging {
 /// Whether its winner may compute something else than is tolerated now.
 [[nodiscard]] bool is_loose(const StoredSite& stored, const Judging& here);
 
-/// Absent where nothing was found out, or the winner is no config of the site any more. Of what is
-/// not known, terms are as they are here.
+/// Absent where nothing was found out, or the winner is no config of the site any more. Terms that
+/// are not known count as those here.
 [[nodiscard]] std::optional<StoredWinner> stored_winner(const StoredSite& stored,
                                                         std::span<const Config> configs,
                                                         const Judging& here = {});
 
 /// Whether configs of the same values mean the same under both declarations, each as StoredSite has
-/// it: one may have words more, for configs that the other lacks. What is not known is the same.
+/// it: one may have words more, for configs that the other lacks. A declaration that is not known
+/// counts as the same.
 [[nodiscard]] bool is_same_declaration(std::string_view a, std::string_view b);
 
 /// Whether its winner is its default, or nothing was found out but what does not work.
 [[nodiscard]] bool keeps_default(const StoredSite& stored);
 
 /// Whether there is something to find out about it, whatever configs it has here: it was only seen,
-/// or a config of it was, or its winner has to be shown again. What the journal knows is left out.
+/// or a config of it was, or its winner has to be shown again. The journal's knowledge is left out.
 [[nodiscard]] bool is_open(const StoredSite& stored, const Judging& here = {});
 
 /// How ranks that store different things go on.
@@ -92,8 +93,9 @@ struct StoredVote {
   bool split = false;                  ///< they did not store the same
 };
 
-/// One place for each rank that has the site, in their order: what all have stored holds; where
-/// they differ, what the first of them has stored does, if all are in the same environment.
+/// A winner that all ranks have stored holds. Where they differ, the first rank's stored winner
+/// does, if all are in the same environment.
+/// @param ranks one place for each rank that has the site, in their order
 [[nodiscard]] StoredVote vote_on_stored(std::span<const std::optional<StoredWinner>> ranks);
 
 }  // namespace contextune

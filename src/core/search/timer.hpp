@@ -9,7 +9,7 @@ namespace contextune {
 /// A CUstream, opaque here. Never null: callers name the legacy or the per-thread default stream.
 using StreamHandle = void*;
 
-/// One piece of GPU work that was measured. Times are seconds on one clock of the timer's own.
+/// A piece of GPU work that was measured. Times are seconds on one clock of the timer's own.
 struct TimedWork {
   std::uint64_t tag = 0;  ///< as given to launch_begin
   double start = 0;
@@ -76,7 +76,7 @@ class SpanTimer {
   virtual void collect(std::vector<Span>& spans) = 0;
 };
 
-/// What the GPU's clock did while samples were taken.
+/// The state of the GPU's clock while samples were taken.
 struct ClockReading {
   double sm_hz = 0;        ///< 0: not known
   bool throttled = false;  ///< by power, heat or an outside limit, not by idling

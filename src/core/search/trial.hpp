@@ -27,10 +27,10 @@ enum class Rejection { Wrong, NotCompared };
 /// "known", "memory", "not_compared": the rank log's words.
 [[nodiscard]] std::string_view to_string(TrialStatus status);
 
-/// One config of one site being measured. A plain value.
+/// A config of one site being measured. A plain value.
 struct Trial {
   TrialStatus status = TrialStatus::Untried;
-  /// One place for each counted pass; NaN where no sample came, or not yet.
+  /// A place for each counted pass; NaN where no sample came, or not yet.
   std::vector<double> samples;
   /// The same for the passes that do not count.
   std::vector<double> warmup;

@@ -16,8 +16,8 @@ namespace contextune {
 ///
 /// Sites of one generation go through the stages together. A site that is ready takes part in the
 /// very pass in which it appears, with config 0. Sites that first appear after 16 passes of a
-/// generation, or while it is past its table, form the next one once they were launched in two
-/// passes; meanwhile they run their default.
+/// generation, or while it is past its table, run their default meanwhile. They form the next
+/// generation once they were launched in two passes.
 ///
 /// Owns copies of all that it is given but the observer, which must outlive it.
 class Tuning final : public RegionTuning {
@@ -30,13 +30,13 @@ class Tuning final : public RegionTuning {
 
   SiteIndex add_site(SiteSpec spec) override;
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
-  /// What an earlier run has found out about a site that is not ready yet.
+  /// Takes an earlier run's findings about a site that is not ready yet.
   void site_stored(SiteIndex site, const StoredWinner& stored);
   void site_suspected(SiteIndex site, const Suspicions& suspicions);
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                      Rejection why = Rejection::Wrong) override;
-  /// A ready site's other configs cannot be run any more, for no fault of theirs: nothing more is
-  /// said of them, and what is known of the site is no winner to be kept.
+  /// A ready site's other configs cannot be run any more, for no fault of theirs. Nothing more is
+  /// said of them, and the site's known config is no winner to be kept.
   void keep_default(SiteIndex site);
   [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
   void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,

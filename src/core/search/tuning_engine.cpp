@@ -98,7 +98,8 @@ void Tuning::Engine::site_ready(SiteIndex index, std::span<const std::uint32_t> 
   for (const std::uint32_t config : unusable)
     if (config != 0 && config < site.spec.configs.size()) site.failed.insert(config);
   if (site.failed.contains(site.known)) site.known = winners_[index] = 0;
-  // What took a build is worth a generation, though the region may have been entered only once.
+  // A site that took a build is worth a generation, though the region may have been entered only
+  // once.
   site.times_launched = std::max(site.times_launched, launches_to_count);
   take_in(index);
 }
@@ -127,7 +128,7 @@ PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
   ++entries_;
   entered_ = true;
   plan_ = known_configs();
-  // What has to be shown again, or survived again, does not run before.
+  // A winner that has to be shown again, or survived again, does not run before.
   for (SiteIndex index = 0; stage_ != Stage::Confirm && index < sites_.size(); ++index)
     if (sites_[index].holds_back()) plan_[index] = winners_[index];
   PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
@@ -329,7 +330,7 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
   if (pass.experiment != experiment_.number()) return;
   const bool counts = result != nullptr && !result->throttled;
   double seconds = counts ? region_seconds(*result) : no_sample;
-  // What ranks could not be told ran as it was before: that is no sample of what was planned.
+  // A site whose config ranks could not be told ran as before: that is no sample of the plan.
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
     const SiteResult& seen = result->sites[i];
     if (seen.site < pass.configs.size() && seen.config != pass.configs[seen.site])

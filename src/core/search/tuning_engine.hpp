@@ -25,15 +25,15 @@ namespace contextune {
 /// time would otherwise keep the tuning going for ever.
 inline constexpr std::uint64_t launches_to_count = 2;
 
-/// What is known of one site. Plain data of the engine.
+/// The engine's knowledge of one site. Plain data.
 struct TuningSite {
   SiteSpec spec;
   bool ready = true;
   std::optional<SiteProgress> progress;  ///< once admitted with something to try
   std::optional<std::uint32_t> generation;
-  bool trivial = false;     ///< one config, pinned, known or kept: there is nothing to try
+  bool trivial = false;     ///< nothing to try: one config, pinned, known or kept
   bool settled = false;     ///< known and reason are what the table chose
-  bool suspected = false;   ///< its stored winner is, and runs once it was survived alone
+  bool suspected = false;   ///< its stored winner is, and runs once survived alone
   std::uint32_t known = 0;  ///< runs this when nothing is tried
   WinnerReason reason = WinnerReason::NoSamples;
   std::set<std::uint32_t> failed;  ///< configs that could not be launched or built, or are wrong
@@ -46,7 +46,8 @@ struct TuningSite {
   std::uint32_t launches = 1;          ///< in a pass, as last seen
   bool in_pieces = false;              ///< as SiteResult says, with one of its configs
 
-  /// What it has to be better than: what an earlier run has shown to be worth it, else the default.
+  /// The config that it has to beat: the one that an earlier run has shown to be worth it, else the
+  /// default.
   [[nodiscard]] std::uint32_t base() const {
     return spec.stored && !holds_back() && !failed.contains(spec.stored->config)
                ? spec.stored->config
@@ -173,7 +174,7 @@ class Tuning::Engine {
 
   // tuning_stored.cpp
   void take_stored(SiteIndex index);
-  /// Of the sites that are ready.
+  /// Whether the store settles all sites that are ready.
   [[nodiscard]] bool store_settles_all() const;
   void take_suspicions(SiteIndex index);
   void settle_suspect(const PendingPass& pass);

@@ -10,8 +10,8 @@ namespace {
 constexpr int most_tries = 3;
 /// A site that carries less of the region's time than this is not worth passes of the whole region.
 constexpr double least_share = 0.01;
-/// How far a neighbour may have moved a config in the table: what was slower than the best by more
-/// is not the best anywhere.
+/// How far a neighbour may have moved a config in the table: one slower than the best by more is
+/// not the best anywhere.
 constexpr double coupling_reach = 0.3;
 /// The same where the host's time counts: CUPTI makes launches up to 1.9 times as dear (H200).
 constexpr double pieces_reach = 0.9;
@@ -20,14 +20,14 @@ constexpr std::size_t pieces_factor = 3;
 /// Noise of a region in which the GPU waits for the host, of which the table's times, the GPU's,
 /// say nothing.
 constexpr NoisePrior host_noise{0.1, 2};
-/// What is within this of the best is tried beyond refine_candidates: the table saw it beside other
-/// neighbours, and does not know the order of what lies so close. Over 1000 simulated landscapes
-/// this takes the share within 1 % of the best joint config from 78 to 82 %, for 5 passes more in
-/// the median.
+/// Configs within this of the best are tried beyond refine_candidates. The table saw them beside
+/// other neighbours, and does not know the order of configs that lie so close. Over 1000 simulated
+/// landscapes this takes the share within 1 % of the best joint config from 78 to 82 %, for 5
+/// passes more in the median.
 constexpr double close_reach = 0.12;
 constexpr std::size_t most_candidates = 8;
 /// A refinement may take so many passes, or so many times those of the table: sites whose configs
-/// differ by less than the noise would go on for thousands. Of 200 simulated landscapes
+/// differ by less than the noise would go on for thousands. In 200 simulated landscapes
 /// (tools/bench quality) only the few longest refinements get as far. Two H200s with three
 /// all-reduces of some KiB, which nothing makes faster, would go on to 1400 passes beside the
 /// table's 360.
@@ -90,7 +90,8 @@ void Tuning::Engine::start_refine() {
     const TuningSite& site = sites_[index];
     if (site.generation != generation_ || site.trivial || site.is_stored() || stalled(site))
       continue;
-    // What the table's times misjudge has to be compared otherwise, with or without neighbours.
+    // A site that the table's times misjudge has to be compared otherwise, with or without
+    // neighbours.
     if (!options_.refine && !site.in_pieces) continue;
     const double cost = own_cost(site, site.known);
     if (std::isfinite(cost) && cost * site.launches < least_share * total) continue;
@@ -229,7 +230,7 @@ void Tuning::Engine::finish_try() {
     }
     return;
   }
-  // One that could not be launched any more has left by itself.
+  // A winner that could not be launched any more has left by itself.
   if (changed_sites() == tried_sites_) drop_least_gain();
   if (changed_sites().empty() || confirm_event_.tries >= most_tries) {
     finish_confirm(ConfirmVerdict::Defaults);

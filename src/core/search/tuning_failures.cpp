@@ -1,4 +1,4 @@
-// What is given up: configs that fail, are wrong or take too long, and results that do not come.
+// Gives up configs that fail, are wrong or take too long, and results that do not come.
 #include <algorithm>
 #include <array>
 #include <cmath>

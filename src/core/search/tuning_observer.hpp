@@ -69,8 +69,8 @@ enum class ConfirmVerdict {
 struct ConfirmEvent {
   ConfirmVerdict verdict = ConfirmVerdict::Skipped;
   double before_seconds = 0;  ///< region with all defaults; NaN unless measured
-  double after_seconds = 0;   ///< region with the winners of the last try
-  double gain = 0;            ///< share of the defaults' time saved; mean of the pairs
+  double after_seconds = 0;   ///< region with the last try's winners
+  double gain = 0;            ///< share of the defaults' time saved; mean of pairs
   double bound = 0;           ///< its one-sided 95 % lower bound
   int pairs = 0;              ///< of the last try
   int tries = 0;
@@ -88,7 +88,7 @@ struct LeftOutEvent {
   int pairs = 0;
 };
 
-/// One question that ranks decided together, or did not.
+/// A question that ranks decided together, or did not.
 struct SyncEvent {
   std::uint64_t group = 0;       ///< names the ranks that were asked, the same on all of them
   std::uint32_t group_rank = 0;  ///< this one's place among them
@@ -100,14 +100,14 @@ struct SyncEvent {
   std::string why;  ///< why not, a sentence; looked at only if it was not committed
 };
 
-/// What a tuning reports while it goes on: the port of the rank log. Called from inside calls of
+/// The reports of a tuning while it goes on: the port of the rank log. Called from inside calls of
 /// Tuning, in its thread; must not call back into it, and should not throw.
 class TuningObserver {
  public:
   virtual ~TuningObserver() = default;
   virtual void stage(Stage /*stage*/, std::uint32_t /*generation*/) {}
   virtual void trial(const TrialEvent& /*event*/) {}
-  /// One for each site of a generation when the generation is through.
+  /// Called for each site of a generation when the generation is through.
   virtual void winner(const WinnerEvent& /*event*/) {}
   virtual void confirm(const ConfirmEvent& /*event*/) {}
   /// Before the generation's `confirm`.

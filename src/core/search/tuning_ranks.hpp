@@ -11,12 +11,12 @@
 
 namespace contextune {
 
-/// What one region's tuning has to do with other ranks. As it stands here, with none.
+/// The dealings of one region's tuning with other ranks. As it stands here, with none.
 ///
 /// Threads as RegionTuning says.
 class TuningRanks {
  public:
-  /// What begins and may have to be agreed on first.
+  /// The thing that begins and may have to be agreed on first.
   enum class Due {
     Decision,  ///< one that DecisionPort::hold forbids
     Entry      ///< that the program makes, and in which something else may run
@@ -67,8 +67,8 @@ class TuningRanks {
   /// @return false: there is nobody to keep in step with, so they keep their default
   [[nodiscard]] virtual bool keep_in_step(DecisionPort& /*port*/) { return false; }
 
-  /// What a pass of this region does is known to wait for other ranks: where its entries are made
-  /// for it, all ranks have to make the same number of them. Before the first of them.
+  /// The work of a pass of this region is known to wait for other ranks. Where its entries are made
+  /// for it, all ranks have to make the same number of them. Call before the first of them.
   /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
   virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
 

@@ -1,5 +1,4 @@
-// What earlier runs have found out: winners that hold at once, and those that have to be shown
-// again.
+// The findings of earlier runs: winners that hold at once, and those that have to be shown again.
 #include <algorithm>
 #include <utility>
 
@@ -43,7 +42,7 @@ void Tuning::Engine::settle_suspect(const PendingPass& pass) {
   const bool was_tried =
       std::find(pass.launched.begin(), pass.launched.end(), site) != pass.launched.end();
   if (!was_tried && ++suspects_.front().passes < options_.stall_passes) return;
-  // What could not be tried alone is not tried beside others.
+  // A config that could not be tried alone is not tried beside others.
   if (!was_tried && sites_[site].progress && give_up_config(site, pass.suspect->config))
     sites_[site].progress->fail(pass.suspect->config, 0);
   if (sites_[site].suspected && sites_[site].spec.stored->config == pass.suspect->config)
@@ -74,7 +73,7 @@ void Tuning::Engine::take_stored(SiteIndex index) {
   TuningSite& site = sites_[index];
   if (!site.spec.stored) return;
   const std::uint32_t winner = site.spec.stored->config;
-  // What cannot be tried here is nothing to find out.
+  // A config that cannot be tried here is nothing to find out.
   std::erase_if(site.spec.stored->untried,
                 [&](std::uint32_t config) { return site.failed.contains(config); });
   const auto& suspects = site.spec.suspicions.suspects;

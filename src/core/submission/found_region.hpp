@@ -6,7 +6,7 @@
 
 namespace contextune {
 
-/// What a step of a program is.
+/// The kinds of steps of a program.
 enum class StepKind : std::uint8_t { Launch, GraphLaunch, Copy, Wait };
 
 /// A step as PeriodFinder takes it. `identity` tells steps of one kind apart.
@@ -21,7 +21,7 @@ enum class StepKind : std::uint8_t { Launch, GraphLaunch, Copy, Wait };
 
 /// A stretch that a program repeats, as it is told to a person.
 struct FoundRegion {
-  // What one period is made of.
+  // The parts of one period.
   std::uint32_t launches = 0;
   std::uint32_t graph_launches = 0;
   std::uint32_t copies = 0;
@@ -33,7 +33,7 @@ struct FoundRegion {
   std::uint32_t threads = 1;  ///< that repeat it
 };
 
-/// What one period is made of; the rest is as it was made.
+/// A region with the parts of one period; the rest has its defaults.
 [[nodiscard]] FoundRegion region_of_steps(std::span<const std::uint64_t> tokens);
 
 /// "every 4 launches from dev_lapl_iter; 1,250 entries; 97 % of the elapsed time"

@@ -82,7 +82,7 @@ PeriodStep PeriodFinder::go_on() noexcept {
   open_ = open_ || begins;
   if (++expected_ == end_) {
     expected_ = first_;
-    // One that was joined midway: periods inside it count for themselves.
+    // Periods inside one that was joined midway count for themselves.
     if (open_)
       ++led_;
     else
@@ -219,7 +219,7 @@ void PeriodFinder::stop_following(std::uint64_t end) noexcept {
   known.led += led_;
   known.counted_to =
       std::max(known.counted_to, end - static_cast<std::uint64_t>(expected_ - first_));
-  // What repeats inside has been counted with it.
+  // Periods that repeat inside have been counted with it.
   for (std::uint32_t i = 0; i < most_periods; ++i)
     if (known.holds[i] > 0) known_[i].counted_to = std::max(known_[i].counted_to, known.counted_to);
   led_ = 0;

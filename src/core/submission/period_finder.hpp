@@ -9,27 +9,32 @@
 
 namespace contextune {
 
-/// What a step is to the period that a finder follows. The next `Begins` completes an open entry.
+/// The relation of a step to the period that a finder follows. The next `Begins` completes an open
+/// entry.
 enum class PeriodStep : std::uint8_t {
-  Outside,   ///< no entry is open
-  Inside,    ///< the step belongs to the open entry
-  Begins,    ///< an entry begins with this step, and the open one, if any, is complete
+  Outside,  ///< no entry is open
+  Inside,   ///< the step belongs to the open entry
+  /// An entry begins with this step, and the open one, if any, is complete.
+  Begins,
   Broken,    ///< the step is not what the period has here: the open entry is void
   Restarts,  ///< Broken, and an entry begins with this very step
 };
 
 /// A cycle of steps that came at least twice in a row.
 struct FoundPeriod {
-  std::uint32_t id = 0;        ///< this finder's name for it, never 0
-  std::uint32_t length = 0;    ///< steps
-  std::uint64_t identity = 0;  ///< equal for all rotations of the cycle, in every finder
-  std::uint64_t first = 0;     ///< token of an entry's first step: where it was first entered
-  std::uint64_t entries = 0;   ///< also those before the find, and those inside other periods
-  std::uint64_t steps = 0;     ///< entries * length
-  std::uint32_t runs = 0;      ///< how often the finder began to follow it
-  std::uint32_t depth = 0;     ///< levels of found periods that repeat inside it
-  std::uint32_t holder = 0;    ///< id of the shortest found period in which it repeats; 0: none
-  std::uint32_t finders = 1;   ///< how many finders found it; see merged()
+  std::uint32_t id = 0;      ///< this finder's name for it, never 0
+  std::uint32_t length = 0;  ///< steps
+  /// Equal for all rotations of the cycle, in every finder.
+  std::uint64_t identity = 0;
+  std::uint64_t first = 0;  ///< token of an entry's first step: where it was first entered
+  /// Also those before the find, and those inside other periods.
+  std::uint64_t entries = 0;
+  std::uint64_t steps = 0;  ///< entries * length
+  /// How often the finder began to follow it.
+  std::uint32_t runs = 0;
+  std::uint32_t depth = 0;    ///< levels of found periods that repeat inside it
+  std::uint32_t holder = 0;   ///< id of the shortest found period in which it repeats; 0: none
+  std::uint32_t finders = 1;  ///< how many finders found it; see merged()
 };
 
 enum class Finding : std::uint8_t { Looking, Found, NothingRepeats };
@@ -156,7 +161,7 @@ class PeriodFinder {
     return ring_[(steps_ - 1 - distance) & ring_mask];
   }
 
-  // What every step touches.
+  // Members that every step touches.
   std::uint64_t steps_ = 0;
   std::unique_ptr<std::uint64_t[]> ring_;  ///< the last steps
   const std::uint64_t* expected_ = nullptr;
@@ -189,7 +194,7 @@ class PeriodFinder {
   static constexpr std::uint64_t first_unit = 8;
 };
 
-/// What several finders found, as one list: the same cycle counts once.
+/// The periods that several finders found, as one list: the same cycle counts once.
 [[nodiscard]] std::vector<FoundPeriod> merged(std::span<const std::vector<FoundPeriod>> found);
 
 }  // namespace contextune

@@ -9,8 +9,9 @@ namespace contextune {
 
 /// How a region's launches reach the driver. The default is config 0: as the program wrote them.
 struct Submission {
-  bool chained = false;        ///< launches may be prepared while the kernel before them ends
-  std::uint32_t gathered = 0;  ///< launches that one graph launch hands over at most; 0: none
+  bool chained = false;  ///< launches may be prepared while the kernel before them ends
+  /// The most launches that one graph launch hands over. 0: none.
+  std::uint32_t gathered = 0;
   /// Where launches are chained: bit i is set where those of kernel i of SubmissionState::kernels
   /// are not.
   std::uint32_t ordinary = 0;
@@ -37,7 +38,7 @@ struct PinnedLaunches {
 /// Throws Error: the text is none of these, and what it may be.
 [[nodiscard]] PinnedLaunches pinned_launches_of(std::string_view text);
 
-/// Of a kernel's symbol, as SubmissionState::kernels has it.
+/// The hash of a kernel's symbol, as SubmissionState::kernels has it.
 [[nodiscard]] std::uint64_t hash_of_kernel(std::string_view symbol);
 
 }  // namespace contextune

@@ -6,8 +6,8 @@
 
 namespace contextune {
 
-/// What a search may still cost the program. Everything counts: what the caller spends, blocks that
-/// were slower than they would have been as written, and those that may turn out to be.
+/// The time that a search may still cost the program. Everything counts: what the caller spends,
+/// blocks that were slower than they would have been as written, and those that may turn out to be.
 class SubmissionBudget {
  public:
   SubmissionBudget(double max_slowdown, double grace_seconds)

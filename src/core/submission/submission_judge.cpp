@@ -12,11 +12,11 @@
 namespace contextune {
 namespace {
 
-/// Of each submission, in the first look at it, and of those that may be the best.
+/// Ratios in the first look at each submission, and of those that may be the best.
 constexpr std::size_t first_ratios = 2;
 constexpr std::size_t more_ratios = 4;
 constexpr std::size_t most_contenders = 3;
-/// Of one that looks slow where one is looked at only, so that the middle one says so.
+/// Ratios of a submission that looks slow in judge_one(), so that the middle ratio says so.
 constexpr std::size_t ratios_of_slow = 3;
 
 /// Other sizes are not tried of a kind that is slower than as written by more than this.
@@ -35,7 +35,7 @@ constexpr double tails[most_compared] = {0.040, 0.005, 0.005};
 /// Few equal samples prove little.
 constexpr double least_ratio_noise = 0.003;
 
-/// What a logarithm of a gain is, as a share of the time before.
+/// The logarithm of a gain as a share of the time before.
 double share(double log_gain) {
   return 1 - std::exp(-log_gain);
 }
@@ -65,7 +65,7 @@ class Judge {
  private:
   void judge_all(const std::vector<Submission>& first);
   void judge_one(const std::vector<Submission>& first);
-  /// Of the kinds, that which gains most as a rule.
+  /// The kind that gains most as a rule.
   [[nodiscard]] static Submission usual(const std::vector<Submission>& kinds);
   [[nodiscard]] const std::vector<double>* ratios_of(const Submission& submission) const;
   [[nodiscard]] double ratio(const Submission& submission) const {
@@ -125,7 +125,7 @@ bool Judge::is_screened(const Submission& submission, std::size_t ratios) const 
 std::vector<Submission> Judge::kinds() const {
   std::vector<Submission> kinds;
   const auto& sizes = choices_.may_gather;
-  // Of three sizes the middle one.
+  // The middle size of three.
   const std::uint32_t size = sizes.empty() ? 0 : sizes[sizes.size() / 2];
   if (choices_.may_chain && size != 0) kinds.push_back({true, size});
   if (size != 0) kinds.push_back({false, size});
@@ -269,7 +269,7 @@ void Judge::keep(const Submission& winner, const Judged& judged) {
 }
 
 void Judge::settle(std::string why) {
-  // What could not be measured in this run may be in the next.
+  // A submission that could not be measured in this run may be in the next.
   if (blocked_) {
     result_.step.kind = SubmissionStep::Kind::Blocked;
     return;
@@ -363,7 +363,7 @@ void Judge::judge_all(const std::vector<Submission>& first) {
   if (close.size() > 1 && screen(close, more_ratios)) return;
 
   for (std::size_t i = 0; i < std::min(contenders.size(), most_compared); ++i) {
-    // What the screen does not promise is not worth another try.
+    // A gain that the screen does not promise is not worth another try.
     if (i > 0 && ratio(contenders[i]) > 1 - limits_.margin) break;
     const Judged with = judged(contenders[i], {}, {}, tails[i]);
     if (compare(contenders[i], {}, with)) return;

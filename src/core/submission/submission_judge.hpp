@@ -9,7 +9,7 @@
 
 namespace contextune {
 
-/// What has to be measured next.
+/// The step that has to be measured next.
 struct SubmissionStep {
   enum class Kind {
     Screen,
@@ -36,11 +36,11 @@ struct SubmissionJudgement {
 /// A submission this many times slower than as written is not run a second time.
 inline constexpr double far_slower = 2.5;
 
-/// Where one gathered submission is this many times slower than as written, none is run any more:
-/// the host waits for something that a held launch does.
+/// Where a gathered submission is this many times slower than as written, none is run any more. The
+/// host waits for something that a held launch does.
 inline constexpr double gathers_in_vain = 4;
 
-/// What is known says which submission is kept, and what is measured next. Pure.
+/// Judges by what is known which submission is kept, and what is measured next. Pure.
 /// @param unmeasurable in this run
 [[nodiscard]] SubmissionJudgement judge_submissions(const SubmissionState& state,
                                                     const SubmissionChoices& choices,
@@ -53,7 +53,7 @@ inline constexpr double gathers_in_vain = 4;
                                                      const SubmissionLimits& limits,
                                                      std::span<const Submission> unmeasurable = {});
 
-/// What all that was measured says where a run ends without an answer: ratios of the screen and
+/// The verdict of all measurements where a run ends without an answer: ratios of the screen and
 /// pairs count alike. Programs that use the GPU for a few milliseconds come to no comparison.
 /// Empty: no submission is shown to be faster.
 /// @param least measurements of the submission

@@ -31,7 +31,7 @@ std::size_t even_pairs(int pairs) {
   return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
 }
 
-/// Of runs before this one.
+/// Whether runs before this one had few blocks.
 bool had_few_blocks(const SubmissionState& state) {
   constexpr std::size_t few = 32;
   if (state.lacks_images) return false;  // a part of them was forgotten

@@ -20,9 +20,9 @@ namespace contextune {
 /// of whose launches go out in one way. It asks for each block's submission when the block begins,
 /// and reports how long the block took whenever that is known.
 ///
-/// Screens the submissions for a few blocks each, beside launches as written; confirms the best by
-/// pairs of neighbouring blocks; then leaves out either half of it. Pairs begin with either one
-/// after the sequence of Thue and Morse (A B, B A, B A, A B), so that work that grows, shrinks or
+/// Screens the submissions for a few blocks each, beside launches as written. Confirms the best by
+/// pairs of neighbouring blocks, then leaves out either half of it. Pairs begin with either one
+/// after the sequence of Thue and Morse (A B, B A, B A, A B). So work that grows, shrinks or
 /// alternates hits both alike. Pure: equal calls get equal answers. Calls are made one at a time.
 class SubmissionSearch {
  public:
@@ -39,14 +39,14 @@ class SubmissionSearch {
   void measured(std::uint64_t block, double seconds, double work);
 
   /// The block says nothing: a broken period, a capture, a time-out, graphs that were not ready.
-  /// What it may have cost counts; more than that is told by spend().
+  /// Its possible cost counts; more than that is told by spend().
   void spoiled(std::uint64_t block);
 
   /// Nothing is tried until number_kernels() is called: those that lose by it are left out then.
   [[nodiscard]] bool wants_kernels() const {
     return step_.kind == SubmissionStep::Kind::NumberKernels;
   }
-  /// What is left could not be measured in this run: nothing more will be tried.
+  /// The rest could not be measured in this run: nothing more will be tried.
   [[nodiscard]] bool is_blocked() const { return step_.kind == SubmissionStep::Kind::Blocked; }
   /// @param kernels whose launches were chained, by hashes of their names, the most frequent ones
   ///                first; at most most_numbered_kernels count
@@ -61,23 +61,23 @@ class SubmissionSearch {
   void elapsed(double seconds) { budget_.elapsed(seconds); }
 
   /// Compares a settled winner with launches as written again, in as many runs as a search may
-  /// take; searches anew where it is not shown to be faster.
+  /// take. Searches anew where it is not shown to be faster.
   /// @return false: there is no such winner, and nothing is done
   bool doubt_winner();
 
   /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
-  /// launches as written, whatever that costs: somebody has asked for it. Never settled.
+  /// launches as written, whatever that costs. Somebody has asked for it. Never settled.
   /// @param most pairs that are kept: of more, the oldest are forgotten
   void take_turns(const Submission& submission, std::size_t most = std::size_t{1} << 20);
   /// Whether anything is compared that is gathered.
   [[nodiscard]] bool may_gather() const {
     return takes_turns() ? state_.verdict.winner.gathered != 0 : !choices_.may_gather.empty();
   }
-  /// What the turns have shown: the gain with its 95 % interval.
+  /// The verdict of the turns: the gain with its 95 % interval.
   [[nodiscard]] SubmissionVerdict verdict_of_turns() const;
 
-  /// What runs while nothing is tried, and once settled. A winner that is confirmed may come before
-  /// the search is settled.
+  /// The verdict whose winner runs while nothing is tried, and once settled. A winner that is
+  /// confirmed may come before the search is settled.
   [[nodiscard]] const SubmissionVerdict& verdict() const { return state_.verdict; }
   [[nodiscard]] bool settled() const {
     return state_.verdict.settled && !state_.doubted && !takes_turns();
@@ -178,7 +178,7 @@ class SubmissionSearch {
   std::map<std::uint64_t, Pair> open_pairs_;    ///< by their first block
   std::optional<std::uint64_t> half_pair_;      ///< its second block comes next
   std::deque<Queued> queue_;                    ///< the screen's next blocks
-  std::size_t screening_ = 0;                   ///< blocks of the screen without a result
+  std::size_t screening_ = 0;                   ///< screen blocks without a result
   std::vector<Screened> screened_;              ///< of this round
   std::map<std::uint64_t, double> as_written_;  ///< the latest blocks' seconds an entry
   std::optional<std::uint64_t> last_block_;

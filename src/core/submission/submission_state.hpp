@@ -9,7 +9,7 @@
 
 namespace contextune {
 
-/// What may be tried in a region.
+/// The submissions that may be tried in a region.
 struct SubmissionChoices {
   bool may_chain = false;
   std::vector<std::uint32_t> may_gather;  ///< sizes, ascending; empty: none
@@ -21,7 +21,7 @@ struct SubmissionChoices {
 /// Kernels that are left out of chaining by themselves; more are chained with all others.
 inline constexpr std::size_t most_numbered_kernels = 16;
 
-/// Of images that a later run reads; of more it reads all.
+/// The most images that a later run reads alone; of more it reads all.
 inline constexpr std::size_t most_needed_images = 256;
 
 struct SubmissionLimits {
@@ -29,7 +29,7 @@ struct SubmissionLimits {
   double grace_seconds = 0.050;  ///< that a process may be slowed down by beside it
   int min_pairs = 4;
   int max_pairs = 32;
-  /// That the pairs take which show a gain, unless it is large.
+  /// Seconds that the pairs which show a gain take at least, unless the gain is large.
   double min_seconds = 2e-3;
   /// The share of the region's time that a kept submission saves at least.
   double margin = 0.01;
@@ -62,12 +62,13 @@ struct SubmissionPairs {
 
 struct SubmissionVerdict {
   bool settled = false;  ///< nothing is left to find out
-  Submission winner;     ///< shown to be faster than as written, or as written
-  double gain = 0;       ///< share of the time as written that the winner saves
-  double low = 0;        ///< its one-sided 95 % bound
-  double high = 0;       ///< as far above the gain, in logarithms
-  int pairs = 0;         ///< that show it
-  std::string why;       ///< one clause, for the log
+  /// Shown to be faster than as written, or as written.
+  Submission winner;
+  double gain = 0;  ///< share of the time as written that the winner saves
+  double low = 0;   ///< its one-sided 95 % bound
+  double high = 0;  ///< as far above the gain, in logarithms
+  int pairs = 0;    ///< that show it
+  std::string why;  ///< one clause, for the log
   bool operator==(const SubmissionVerdict&) const = default;
 };
 
@@ -84,7 +85,8 @@ struct SubmissionState {
   /// The winner was shown under other conditions, and pairs of now are to show it again.
   bool doubted = false;
   double block_seconds = 0;  ///< of a block as written; 0: not known
-  double run_seconds = 0;    ///< of the last run, from its first launch on; 0: not known
+  /// Seconds of the last run, from its first launch on. 0: not known.
+  double run_seconds = 0;
   /// Keys of the images whose kernels were launched where launches may be chained; empty: not
   /// known.
   std::vector<std::uint64_t> images;
@@ -93,7 +95,7 @@ struct SubmissionState {
   bool operator==(const SubmissionState&) const = default;
 };
 
-/// What was found out of chaining is forgotten, and nothing is settled. The winner is not chained.
+/// Forgets what was found out of chaining, and leaves nothing settled. The winner is not chained.
 void forget_chaining(SubmissionState& state);
 
 }  // namespace contextune

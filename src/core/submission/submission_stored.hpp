@@ -11,7 +11,7 @@ namespace contextune {
 /// "chained=true gathered=16", and "ordinary=5" where kernels 0 and 2 are not chained.
 [[nodiscard]] Config config_of(const Submission& submission);
 
-/// What the store keeps of the search for how a program's launches reach the driver. Its trials are
+/// The search for how a program's launches reach the driver, as the store keeps it. Its trials are
 /// the submissions that were measured, launches as written first. They have no times: a search
 /// compares blocks that are near each other, and knows ratios alone.
 /// @param key tells programs apart

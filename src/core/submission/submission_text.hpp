@@ -8,13 +8,13 @@
 
 namespace contextune {
 
-/// The state as one line of printable ASCII that begins with its version:
+/// The state as one printable ASCII line that begins with its version:
 ///   1 runs=2 chain=1 gather=8,16 block=0.001 settled=0 winner=c16 gain=0.2 low=0.1 high=0.3
 ///   pairs=8 kernels=77,78 screen=c16:0.8,0.7 screen=8:0.9 pair=c16-2/0:0.2,0.3/0.1
 ///   why=the region was shown ...
 /// A submission is its gathered launches, behind a `c` if it is chained, and before the bits of
-/// kernels that are not; a pair has the gains that began with the submission behind the slash
-/// first. Doubles come back in every bit.
+/// kernels that are not. A pair first has the gains that began with the submission behind the
+/// slash. Doubles come back in every bit.
 /// Empty where submission_state_of() would refuse the text: no search leaves such a state.
 [[nodiscard]] std::string text_of(const SubmissionState& state);
 

@@ -39,8 +39,8 @@ class ByteWriter {
   std::vector<std::byte>& bytes_;
 };
 
-/// Takes the same apart again. What is not there reads as zero and makes it fail; a length is
-/// compared with what is there before anything is allocated.
+/// Takes the same apart again. Missing bytes read as zero and make it fail; a length is compared
+/// with the bytes left before anything is allocated.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -12,7 +12,7 @@ enum class FallbackReason {
 #undef CONTEXTUNE_FALLBACK_REASON
 };
 
-/// One row of the vocabulary.
+/// A row of the vocabulary.
 struct FallbackInfo {
   FallbackReason reason;
   std::string_view word;  ///< `reason=` in the rank log

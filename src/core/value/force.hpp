@@ -10,7 +10,7 @@
 
 namespace contextune {
 
-/// One pin of the option `force`.
+/// A pin of the option `force`.
 struct ForcedConfig {
   std::string site;    ///< as the rank log names it
   std::string config;  ///< "3", or "block=256 per_sm=4"

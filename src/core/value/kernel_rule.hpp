@@ -25,7 +25,7 @@ struct ArgumentLayout {
   std::size_t size_bytes = 0;
 };
 
-/// One launch as a rule sees it: what the program asked for. Valid during the call only.
+/// A launch as a rule sees it: as the program asked for it. Valid during the call only.
 struct LaunchView {
   std::string_view kernel;  ///< demangled, without parameters
   std::array<std::uint32_t, 3> grid{1, 1, 1};
@@ -38,8 +38,8 @@ struct LaunchView {
   std::string_view parameters;  ///< of the demangled name: "int, float const*"; empty: unknown
 };
 
-/// What of a launch a rule looked at. Two launches that agree on it get the same answer, so that
-/// an answer can be kept. A rule that cannot tell says `everything`.
+/// The parts of a launch that a rule looked at. Two launches that agree on them get the same
+/// answer, so that an answer can be kept. A rule that cannot tell says `everything`.
 struct LaunchReads {
   bool grid = false;
   bool block = false;
@@ -62,7 +62,7 @@ class ConfigError : public Error {
   using Error::Error;
 };
 
-/// What one config makes of a launch. Absent: as the program wrote it.
+/// The changes that one config makes to a launch. Absent: as the program wrote it.
 struct LaunchChange {
   std::optional<std::array<std::uint32_t, 3>> grid;
   std::optional<std::array<std::uint32_t, 3>> block;
@@ -91,7 +91,7 @@ struct DeviceFacts {
   bool simulated = false;
 };
 
-/// What an author declared about one kernel: its key, its configs, and what a config does to a
+/// An author's declaration of one kernel: its key, its configs, and the effect of a config on a
 /// launch. A port: implemented by space files and by kernels declared in C++.
 /// Threads: calls on one rule are serialised by the caller.
 /// Every call may throw Error (contextune/error.hpp) that names file, line and kernel; the site
@@ -113,7 +113,8 @@ class KernelRule {
   /// one problem whatever their grids, which follow the size.
   [[nodiscard]] virtual bool keys_by_size() const { return false; }
 
-  /// What a launch of a size does that comes when its region is tuned; with keys_by_size only.
+  /// The treatment of a launch of a size that comes when its region is tuned; with keys_by_size
+  /// only.
   [[nodiscard]] virtual UnseenSize unseen() const { return UnseenSize::Tune; }
 
   /// The configs for this launch, pruned, without the default.

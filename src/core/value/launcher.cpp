@@ -46,7 +46,7 @@ constexpr std::array<Launcher, 5> launchers{{
      "SLURM_STEP_ID"},
 }};
 
-// What contextune's own variables say where they say nothing: the defaults of the options.
+// Null where a variable of contextune's own holds the option's default, and so says nothing.
 const char* unless_default(const char* text, std::string_view by_default) {
   return text != nullptr && text == by_default ? nullptr : text;
 }

@@ -9,8 +9,8 @@
 
 namespace contextune {
 
-/// Who starts the ranks of a job, and the variables that tell each of them which it is. Of several
-/// names the first that is set counts; empty is as good as not set.
+/// Who starts the ranks of a job, and the variables that tell each of them which it is. The first
+/// of several names that is set counts; empty is as good as not set.
 struct Launcher {
   std::string_view source;  ///< "contextune", "torchrun", "open_mpi", "pmi" or "slurm"
   std::array<std::string_view, 2> rank;
@@ -24,8 +24,8 @@ struct Launcher {
 /// A variable's value; null if it is not set.
 using VariableLookup = std::function<const char*(std::string_view name)>;
 
-/// What a launcher told this process. If `fault` says something, only `rank` still counts, and only
-/// to tell processes apart.
+/// The rank that a launcher told this process, and the number of ranks. If `fault` says something,
+/// only `rank` still counts, and only to tell processes apart.
 struct Launched {
   const Launcher* by = nullptr;  ///< null: nobody started this process as a rank
   std::uint32_t rank = 0;
@@ -37,8 +37,8 @@ struct Launched {
 inline constexpr std::uint32_t max_num_ranks = 65536;
 
 /// The first launcher that told this process both its rank and how many there are: contextune's own
-/// variables, torchrun, Open MPI, PMIx or PMI, Slurm. One that told only half of it is a fault if
-/// no other told all, and contextune's own always.
+/// variables, torchrun, Open MPI, PMIx or PMI, Slurm. A launcher that told only half of it is a
+/// fault if no other told all, and contextune's own always.
 [[nodiscard]] Launched launched_by(const VariableLookup& variable);
 
 /// The value of the first of the names that is set; null: none is.

@@ -10,7 +10,7 @@ namespace contextune {
 
 enum class OptionScope { Region, Choice, Process };
 
-/// One row of the options table, as documentation, `--help` and the environment parser see it.
+/// A row of the options table, as documentation, `--help` and the environment parser see it.
 struct OptionInfo {
   std::string_view name;     ///< field of Options: "n_warmup"
   std::string flag;          ///< "--n-warmup"

@@ -6,7 +6,7 @@
 
 namespace contextune {
 
-/// What one region's search needs of Options, plus what is not worth an option.
+/// The part of Options that one region's search needs, plus settings that are not worth an option.
 struct TuningOptions {
   int n_warmup = 3;
   int n_repeat = 5;
@@ -21,20 +21,20 @@ struct TuningOptions {
   int confirm_max_pairs = 32;
   double cutoff = 3.0;
   std::uint32_t max_sites = 256;
-  double max_slowdown = 0;       ///< of passes that are bounded; 0: no limit
+  double max_slowdown = 0;       ///< of bounded passes; 0: no limit
   double grace_seconds = 0;      ///< that they may cost beside it
   std::uint64_t max_passes = 0;  ///< 0: no limit
   double max_time = 0;           ///< 0: no limit
-  double trial_timeout = 30;     ///< a config that takes longer in one pass counts as failed
+  double trial_timeout = 30;     ///< a config with a longer pass counts as failed
   std::uint64_t comm_memory = std::uint64_t{512} << 20U;  ///< whoever measures heeds it
 
   /// The store knows sites of the region: its first entry only shows which are there, and is not
   /// measured.
   bool store_knows = false;
 
-  /// What it takes to look at results in the middle of refining and confirming, in seconds of the
-  /// region: passes for as long are made at least before each look, and sites that do not depend on
-  /// one another's answers are raced between the same looks. 0: nothing.
+  /// The cost of a look at results in the middle of refining and confirming, in seconds of the
+  /// region. Passes for at least as long are made before each look. Sites that do not depend on one
+  /// another's answers are raced between the same looks. 0: nothing.
   double look_seconds = 0;
 
   /// The share of the region's time that its winners have to save, as ConfirmLimits has it.
@@ -45,7 +45,7 @@ struct TuningOptions {
   /// An unfinished site that was not launched for this many passes no longer holds up the others.
   std::uint64_t stall_passes = 32;
   /// A result counts as lost when a stage has waited for it this many entries and this many
-  /// seconds: a program that runs ahead of its GPU makes many entries before the first result can
+  /// seconds. A program that runs ahead of its GPU makes many entries before the first result can
   /// come.
   std::uint64_t result_patience = 64;
   double result_patience_seconds = 2;

@@ -5,8 +5,8 @@
 
 namespace contextune {
 
-/// "2026-11-20T20:33:53": universal time, by the calendar alone. What C has for it looks at the
-/// environment for a time zone first.
+/// "2026-11-20T20:33:53": universal time, by the calendar alone. C's own functions for it look at
+/// the environment for a time zone first.
 [[nodiscard]] inline std::string utc_text(std::chrono::sys_seconds time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);

@@ -6,7 +6,7 @@
 
 namespace contextune {
 
-/// One character of a text that claims to be UTF-8.
+/// A character of a text that claims to be UTF-8.
 struct Utf8Character {
   std::uint32_t code = 0;
   std::size_t size_bytes = 1;

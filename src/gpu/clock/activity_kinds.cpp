@@ -45,7 +45,7 @@ bool driver_call_makes_work(CUpti_CallbackId call) noexcept {
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D16Async_ptsz:
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32Async:
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32Async_ptsz:
-    // What the host waits for is work as well.
+    // Work that the host waits for counts as well.
     case CUPTI_DRIVER_TRACE_CBID_cuMemcpy:
     case CUPTI_DRIVER_TRACE_CBID_cuMemcpy_ptds:
     case CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer:

@@ -6,8 +6,8 @@
 
 namespace contextune::gpu {
 
-// CUPTI appends fields to its records from version to version: all versions since CUDA 9 begin
-// alike, and only that beginning is read, so that one build reads the records of any of them.
+// CUPTI appends fields to its records from version to version. All versions since CUDA 9 begin
+// alike. Only that beginning is read, so that one build reads the records of any of them.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;

@@ -124,7 +124,8 @@ bool ActivityTimer::open(std::string& why) {
     disable();
     return false;
   }
-  // What CUPTI registers for the end when it is first enabled comes after this again.
+  // CUPTI registers a handler for the end when it is first enabled. Ours, registered again, runs
+  // before it.
   static std::once_flag first;
   std::call_once(first, watch_exit);
   open_.store(true);

@@ -18,20 +18,21 @@ namespace contextune::gpu {
 /// Times launches with CUPTI's activity records of kernels, copies and memsets. Never subscribes to
 /// callbacks.
 ///
-/// A record finds its launch through the record of the call that made it (LaunchLog says why not by
-/// an external correlation id), so driver and runtime calls are recorded, except for all that make
+/// A record finds its launch through the record of the call that made it; LaunchLog says why not by
+/// an external correlation id. So driver and runtime calls are recorded, except for all that make
 /// no GPU work. CUPTI has a switch for each call, which works only on top of the switch for all.
 ///
 /// Records arrive only through flush: CUPTI's own flush period delivers full buffers only.
 ///
-/// What it costs on an H200 (CUDA 13.0): the first open 13 ms, close 0.06 ms, another open 0.2 ms;
-/// a launch 2.9 us bare, 4.9 us while open, 3.4 us while closed, 2.9 us again after release, which
-/// takes 1.9 ms and makes the next open cost 9 ms. A pass of two launches of 2.5 us kernels and a
-/// synchronisation: 14 us closed, 16 us open, 41 us with flush and collect. A flush on another
-/// thread while the program launches takes 50 us and slows one launch in a hundred to some 15 us.
+/// Costs on an H200 (CUDA 13.0): the first open 13 ms, close 0.06 ms, another open 0.2 ms. A launch
+/// takes 2.9 us bare, 4.9 us while open and 3.4 us while closed. After release, a launch takes 2.9
+/// us again; release takes 1.9 ms and makes the next open cost 9 ms. A pass of two launches of 2.5
+/// us kernels and a synchronisation: 14 us closed, 16 us open, 41 us with flush and collect. A
+/// flush on another thread while the program launches takes 50 us and slows one launch in a hundred
+/// to some 15 us.
 ///
-/// Threads: as core/timer.hpp says. One object a process is open at a time (CUPTI's callbacks carry
-/// no user data). Never destroyed while attached to CUPTI.
+/// Threads: as core/timer.hpp says. A process has at most one object open at a time, as CUPTI's
+/// callbacks carry no user data. Never destroyed while attached to CUPTI.
 class ActivityTimer final : public LaunchTimer {
  public:
   /// Looks for CUPTI when first opened.
@@ -53,10 +54,10 @@ class ActivityTimer final : public LaunchTimer {
   void collect(std::vector<TimedWork>& work) override;
   [[nodiscard]] std::uint64_t dropped() const override;
 
-  /// The program instantiates, uploads or launches a CUDA graph. From then on CUPTI stays in the
-  /// process if it is attached: a graph that was made or launched under it fails with
-  /// CUDA_ERROR_LAUNCH_FAILED once CUPTI is finalized (30 of 40 processes with random calls did;
-  /// none of 40 that spared graphs, and none of 40 without graphs). Any thread.
+  /// Tells that the program instantiates, uploads or launches a CUDA graph. From then on CUPTI
+  /// stays in the process if it is attached. A graph that was made or launched under CUPTI fails
+  /// with CUDA_ERROR_LAUNCH_FAILED once CUPTI is finalized. 30 of 40 processes with random calls
+  /// failed so; none of 40 that spared graphs did, and none of 40 without graphs. Any thread.
   void note_graph() noexcept;
 
   /// Closes, and takes CUPTI out of the process (cuptiFinalize), so that launches cost what they

@@ -20,7 +20,8 @@ namespace {
 
 constexpr auto period = std::chrono::milliseconds(5);
 
-/// What the monitor and its thread share; goes with the last of them, so that neither waits.
+/// The state that the monitor and its thread share; goes with the last of them, so that neither
+/// waits.
 struct Watch {
   std::mutex mutex;
   std::condition_variable changed;

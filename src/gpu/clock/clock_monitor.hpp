@@ -9,12 +9,12 @@
 
 namespace contextune::gpu {
 
-/// One look at the clock; empty: nothing to be read (the GPU idles, or NVML does not tell).
+/// Reads the clock. Empty: there is nothing to be read (the GPU idles, or NVML does not tell).
 using ReadClock = std::function<std::optional<ClockReading>()>;
 
 /// Watches a device's SM clock through NVML, every 5 ms on a thread of its own that runs only while
-/// it watches (NVML takes 8 ms to start and refreshes its figures some 50 times a second; a reading
-/// costs 0.6 us). Readings while the GPU idles do not count. Without NVML, and on a simulated
+/// it watches. NVML takes 8 ms to start and refreshes its figures some 50 times a second; a reading
+/// costs 0.6 us. Readings while the GPU idles do not count. Without NVML, and on a simulated
 /// driver, the clock reads 0. Never null; any thread.
 [[nodiscard]] std::unique_ptr<ClockMonitor> make_clock_monitor(const Driver& driver,
                                                                CUdevice device);

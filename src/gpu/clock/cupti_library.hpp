@@ -33,9 +33,9 @@ struct CuptiLibrary {
 };
 
 /// Opens CUPTI: a copy that is loaded already, else on the loader's path, else of the toolkit, else
-/// of the pip package beside a loaded CUDA library. Of a simulated driver: only the one in its
-/// folder. Opening makes no CUPTI call and costs half a millisecond. Empty: there is none, and
-/// `why` says in a sentence what to do.
+/// of the pip package beside a loaded CUDA library. With a simulated driver, only the CUPTI in its
+/// folder is opened. Opening makes no CUPTI call and costs half a millisecond. Empty: there is
+/// none, and `why` says in a sentence what to do.
 [[nodiscard]] std::optional<CuptiLibrary> open_cupti(const Driver& driver, std::string& why);
 
 /// The name of a tool in this process that uses CUPTI or takes its place (Nsight Systems, Nsight

@@ -10,10 +10,10 @@
 namespace contextune::gpu {
 
 /// Times launches with a pair of CUDA events each: for programs that use CUPTI themselves, and
-/// where there is none. Reads some 5 us more than the kernel takes (7.4 us for one of 2.5 us on an
-/// H200, unless the stream is busy anyway), so it compares configs less sharply than CUPTI. A
-/// launch during stream capture is not timed. Threads: as core/timer.hpp says; a context may be
-/// forgotten at any time.
+/// where there is none. Reads some 5 us more than the kernel takes, unless the stream is busy
+/// anyway: 7.4 us for a kernel of 2.5 us on an H200. So it compares configs less sharply than
+/// CUPTI. A launch during stream capture is not timed. Threads: as core/timer.hpp says; a context
+/// may be forgotten at any time.
 class EventTimer final : public LaunchTimer {
  public:
   explicit EventTimer(const Driver& driver) : driver_(driver), pool_(driver) {}
@@ -39,7 +39,8 @@ class EventTimer final : public LaunchTimer {
     PooledEvent start;
     PooledEvent end;
   };
-  /// One event of each context whose time on our clock is known; all others are read against it.
+  /// A context's event whose time on our clock is known; the context's other events are read
+  /// against it.
   struct Anchor {
     PooledEvent event;
     double time = 0;

@@ -136,7 +136,7 @@ EventSpanTimer::Read EventSpanTimer::read(const Entry& entry, Span& span) {
           return false;
         }
         const double distance = static_cast<double>(milliseconds) * 1e-3;
-        // Of several ends before this one, the last counts: the nearest.
+        // Among several ends before this one, the last counts: the nearest.
         value = !has ? distance : nearest ? std::min(value, distance) : std::max(value, distance);
         has = true;
       }

@@ -31,8 +31,8 @@ class EventSpanTimer final : public SpanTimer {
   void forget_context(CUcontext context) noexcept;
 
  private:
-  /// One stream within an entry. A default stream is another one in every context, and the
-  /// per-thread one also in every thread.
+  /// A stream within an entry. A default stream is another one in every context, and the per-thread
+  /// one also in every thread.
   struct Stream {
     StreamHandle handle = nullptr;
     std::thread::id thread;

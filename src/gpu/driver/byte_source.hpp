@@ -55,7 +55,7 @@ class BufferSource final : public ByteSource {
 /// Memory of this process from an address on, which may have been freed or unmapped: the kernel
 /// copies it, and says so where there is none. That takes a call of the system, so that small
 /// pieces come from a window that is copied at once: memory that changes meanwhile may be seen as
-/// it was. One thread at a time.
+/// it was. Used by one thread at a time.
 class MemorySource final : public ByteSource {
  public:
   explicit MemorySource(const void* address) noexcept : address_(address) {}

@@ -10,9 +10,9 @@ namespace contextune::gpu {
 [[nodiscard]] std::vector<std::string> environment_for_detached();
 
 /// Runs a program without becoming its parent, and returns all that it writes to its standard
-/// output: the process that we are in never sees it in wait() and gets no SIGCHLD, not even as
-/// process 1 of a container. The program gets none of our descriptors and a clear signal mask. Any
-/// thread, which stands still meanwhile; exit() does not wait for it.
+/// output. The process that we are in never sees the program in wait() and gets no SIGCHLD, not
+/// even as process 1 of a container. The program gets none of our descriptors and a clear signal
+/// mask. Any thread, which stands still meanwhile; exit() does not wait for it.
 /// @param command     the path of the program and its arguments
 /// @param environment its variables
 /// @throws Error if it cannot be started, or has not ended after so many seconds and was killed

@@ -7,7 +7,8 @@
 
 namespace contextune::gpu {
 
-/// What a rule or a message may say about a device. A fact that the driver does not tell is 0.
+/// Facts about a device that a rule or a message may state. A fact that the driver does not tell is
+/// 0.
 [[nodiscard]] DeviceFacts device_facts(const Driver& driver, CUdevice device) noexcept;
 
 /// The device of this thread's current context.

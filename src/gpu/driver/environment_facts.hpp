@@ -5,11 +5,12 @@
 
 namespace contextune::gpu {
 
-/// What winners depend on of the devices that this process sees: "gpu" (of the first one),
-/// "compute_capability", "num_sms", "memory_mib", "gpus", and "links" ("none", "some", "all": how
-/// many pairs of devices reach each other's memory; "+atomics" where all of those have native
-/// atomic operations, as NVLink has), and `other_gpus` where they are not all the same. A fact that
-/// the driver does not tell is "unknown".
+/// Facts about the devices that this process sees, on which winners depend. "gpu",
+/// "compute_capability", "num_sms" and "memory_mib" are of this thread's current device, else of
+/// the first one. "gpus" is the number of devices. "links" says how many pairs of devices reach
+/// each other's memory: "none", "some" or "all". It ends in "+atomics" where all of those pairs
+/// have native atomic operations, as NVLink has. `other_gpus` is there where the devices are not
+/// all the same. A fact that the driver does not tell is "unknown".
 inline constexpr const char* other_gpus = "other_gpus";
 [[nodiscard]] Facts hardware_facts(const Driver& driver);
 

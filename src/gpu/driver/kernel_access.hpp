@@ -51,9 +51,9 @@ using KernelAccesses = std::map<std::string, KernelAccess, std::less<>>;
 /// steers.
 [[nodiscard]] KernelAccesses read_simulated_accesses(std::string_view text);
 
-/// The same of an image that a kernel of this machine code was loaded from: of a fatbin, of the PTX
-/// that the machine code was made from, which is there if that is of the same architecture. Empty:
-/// there is none.
+/// The same of an image that a kernel of this machine code was loaded from. A fatbin is read by the
+/// PTX that the machine code was made from, which is there if that is of the same architecture.
+/// Empty: there is none.
 [[nodiscard]] KernelAccesses read_image_accesses(const ByteSource& image, int binary_version);
 
 }  // namespace contextune::gpu

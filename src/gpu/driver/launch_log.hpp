@@ -7,11 +7,11 @@
 
 namespace contextune::gpu {
 
-/// What was launched, by which thread and when: finds the launch that a CUPTI record of a driver or
-/// runtime call is about. Times are CUPTI's.
+/// A log of launches, with the thread and time of each: finds the launch that a CUPTI record of a
+/// driver or runtime call is about. Times are CUPTI's.
 ///
 /// CUPTI numbers a launch through the CUDA runtime by the runtime's call, which begins before we
-/// see the launch and ends after it; of the driver's call within it there is no record, and an
+/// see the launch and ends after it. CUPTI has no record of the driver's call within it, and an
 /// external correlation id that is pushed meanwhile comes too late (CUDA 13.0). So a call and a
 /// launch belong together when they are on one thread and one lies within the other.
 ///

@@ -10,7 +10,7 @@
 
 namespace contextune::gpu {
 
-/// What NVRTC made of a source: machine code, or PTX where NVRTC does not know the architecture.
+/// NVRTC's output for a source: machine code, or PTX where NVRTC does not know the architecture.
 struct CompiledSource {
   std::string image;
   std::string symbol;  ///< mangled name of the kernel that was asked for

@@ -7,8 +7,8 @@
 
 namespace contextune::gpu {
 
-/// A stream of ours in one context: the program's work neither waits for it nor is waited for.
-/// One thread at a time. Goes before its context does.
+/// A stream of ours in one context: the program's work neither waits for it nor is waited for. Used
+/// by one thread at a time. Goes before its context does.
 class OwnStream {
  public:
   /// @throws Error if the driver refuses

@@ -28,8 +28,8 @@ class LibraryCall {
 /// before what that library has registered.
 void watch_exit();
 
-/// What else is done at each of these moments, by the thread that ends the process: whoever uses
-/// the libraries is waited for, shortly. One for the process.
+/// Sets a call that each begin_exit() makes, on the thread that ends the process: it waits,
+/// shortly, for whoever uses the libraries. The process has only one such call.
 void set_before_exit(void (*call)() noexcept) noexcept;
 
 }  // namespace contextune::gpu

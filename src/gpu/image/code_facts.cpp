@@ -5,7 +5,7 @@
 namespace contextune::gpu {
 namespace {
 
-/// What a kernel's table of facts says of it.
+/// How a fact in a kernel's table names instructions.
 enum class Fact : std::uint8_t {
   Unknown,  ///< its numbers are too small to be of instructions, or it may say anything
   Plain,    ///< names no instruction

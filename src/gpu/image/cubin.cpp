@@ -26,8 +26,8 @@ struct Extent {
   std::uint64_t end = 0;
 };
 
-/// What the compiler makes itself and no code writes: texts and tables of the mathematical
-/// functions. Several may have one name.
+/// Whether the compiler makes the constant itself and no code writes it: texts and tables of the
+/// mathematical functions. Several may have one name.
 bool is_compilers_constant(std::string_view name) {
   return name.starts_with("__cudart_") || name.starts_with("$str") ||
          name.starts_with("__unnamed_");

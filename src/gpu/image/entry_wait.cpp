@@ -46,7 +46,7 @@ constexpr std::array<unsigned, 4> operations_by_map = {0x1b4, 0x1b5, 0x1b6, 0x1b
 constexpr unsigned operation_on_map = 0x1b9;
 constexpr std::uint64_t kinds_on_map = 0x1f0000;  // of the high word; 0: its cached copy goes
 
-/// What the order of kernels depends on.
+/// How an instruction bears on the order of kernels.
 enum class Order : std::uint8_t { None, Wait, Trigger, ByMap, OnMap };
 constexpr auto orders = [] {
   std::array<Order, 0x1000> table{};
@@ -167,7 +167,7 @@ class CodeReader {
     if (!read_table(table, sections_)) return fails("it is cut off");
     for (Elf64_Shdr& one : sections_) {
       if (inside(one)) continue;
-      // Of some kinds of its own the compiler writes sizes without content.
+      // The compiler writes some kinds of section of its own with a size but no content.
       if (one.sh_type <= SHT_LOPROC) return fails("it is cut off");
       one.sh_type = SHT_NOBITS;
     }
@@ -539,7 +539,7 @@ std::optional<std::uint64_t> machine_code_bytes(const ByteSource& image) noexcep
       return std::nullopt;
     }
     const std::uint64_t section_end = section->sh_offset + section->sh_size;
-    // Of some kinds of its own the compiler writes sizes without content.
+    // The compiler writes some kinds of section of its own with a size but no content.
     if (section->sh_type > SHT_LOPROC && !image.read<char>(section_end - 1)) continue;
     end = std::max(end, section_end);
   }

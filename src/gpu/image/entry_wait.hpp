@@ -14,10 +14,10 @@
 /// A wait for the kernel before (griddepcontrol.wait) at the entry of compiled kernels.
 ///
 /// A kernel's code begins with the load of its stack pointer and ends in a branch to itself and
-/// NOPs. There are three forms, of which a kernel has the first that it can have:
-/// - in place: where no other instruction uses the stack pointer, the wait replaces its load;
+/// NOPs. There are three forms; a kernel has the first that it can have.
+/// - in place: where no other instruction uses the stack pointer, the wait replaces its load.
 /// - moved: the wait is the second instruction, and the code from there on stands one instruction
-///   further down, where a NOP was:
+///   further down, where a NOP was.
 ///
 ///       before:  LDC R1  a  b  c  BRA .  NOP NOP NOP
 ///       after:   LDC R1  WAIT  a  b  c  BRA .  NOP NOP
@@ -97,7 +97,7 @@ inline constexpr std::uint64_t most_code_bytes = std::uint64_t{512} << 20;
 [[nodiscard]] std::optional<CodeKernels> read_code_kernels(std::string_view image,
                                                            std::string& why);
 
-/// Of a detour, behind the code.
+/// The size of a detour, behind the code.
 inline constexpr std::size_t entry_wait_bytes = 3 * instruction_bytes;
 
 /// Puts a wait at the entry of each kernel that can be given one.

@@ -10,7 +10,7 @@
 
 namespace contextune::gpu {
 
-/// One entry of a fatbin.
+/// An entry of a fatbin.
 struct FatBinaryEntry {
   enum class Kind { Ptx, Cubin, Other };
   enum class Compression { None, Lz4, Zstd };
@@ -26,7 +26,7 @@ struct FatBinaryEntry {
 
 inline constexpr std::uint32_t fat_binary_magic = 0xba55ed50;
 
-/// What the CUDA runtime's compiler makes around a fatbin, and hands to the driver.
+/// The wrapper that the CUDA runtime's compiler makes around a fatbin, and hands to the driver.
 struct FatBinaryWrapper {
   std::uint32_t magic = 0;
   std::uint32_t version = 0;

@@ -5,7 +5,7 @@
 
 namespace contextune::gpu {
 
-/// One instruction of sm_90.
+/// An instruction of sm_90.
 struct Instruction {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -16,7 +16,7 @@ struct Instruction {
 
 inline constexpr std::size_t instruction_bytes = sizeof(Instruction);
 
-/// Of the high word; above them stand stalls and barriers.
+/// The operand bits of the high word; above them stand stalls and barriers.
 inline constexpr std::uint64_t operand_bits = (std::uint64_t{1} << 41) - 1;
 
 /// How far behind its own end a branch goes.

@@ -29,7 +29,7 @@ class KernelCode {
   /// @throws Error if the file cannot be read or loaded, or has no such kernel
   [[nodiscard]] CUfunction from_file(const std::string& path, std::string_view name);
 
-  /// What builds get; taken before the first of them.
+  /// Sets the environment that builds get; called before the first build.
   void set_environment(std::vector<std::string> variables) { environment_ = std::move(variables); }
 
   /// @param options         of NVRTC

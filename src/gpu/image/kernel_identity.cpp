@@ -103,7 +103,7 @@ void find_home(const Driver& driver, KernelIdentity& identity) {
 std::uint64_t hash_of(const KernelIdentity& identity) {
   StableHash hash;
   hash.add(identity.symbol);
-  // What the program sets itself, such as the dynamic shared memory limit, is not code.
+  // Attributes that the program sets itself, such as the dynamic shared memory limit, are not code.
   for (const std::size_t part : {static_cast<std::size_t>(identity.registers),
                                  static_cast<std::size_t>(identity.max_threads),
                                  static_cast<std::size_t>(identity.binary_version),

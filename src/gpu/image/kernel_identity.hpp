@@ -12,19 +12,19 @@
 
 namespace contextune::gpu {
 
-/// What a launch's CUfunction really is. Programs on the CUDA runtime launch CUkernels cast to
+/// The real kind of a launch's CUfunction. Programs on the CUDA runtime launch CUkernels cast to
 /// CUfunction; the driver answers cuFunc* with CUDA_ERROR_INVALID_HANDLE for these, and cuKernel*
 /// for real functions.
 enum class HandleKind { Function, Kernel };
 
-/// What there is to know about the kernel behind a handle, on this thread's current device. A
-/// value; valid until the module or library is unloaded.
+/// Facts about the kernel behind a handle, on this thread's current device. A value; valid until
+/// the module or library is unloaded.
 struct KernelIdentity {
   HandleKind kind = HandleKind::Function;
-  CUfunction handle = nullptr;    ///< as the program launches it
+  CUfunction handle = nullptr;    ///< as launched
   CUfunction function = nullptr;  ///< of the current context; `handle` itself for a function
-  CUmodule module = nullptr;      ///< of a function; null if the driver cannot tell
-  CUlibrary library = nullptr;    ///< of a kernel; null if the driver cannot tell
+  CUmodule module = nullptr;      ///< of a function; null: the driver cannot tell
+  CUlibrary library = nullptr;    ///< of a kernel; null: the driver cannot tell
   std::string symbol;             ///< mangled
   std::string name;               ///< demangled, without parameters
   std::vector<ArgumentLayout> parameters;

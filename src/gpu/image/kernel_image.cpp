@@ -63,7 +63,7 @@ std::vector<FatBinaryEntry> fitting(const std::vector<FatBinaryEntry>& entries,
   return fit;
 }
 
-/// What either of two images has.
+/// An image with all that either of two images has.
 KernelImage either(const KernelImage& a, const KernelImage& b) {
   KernelImage both;
   both.uses_printf = a.uses_printf || b.uses_printf;

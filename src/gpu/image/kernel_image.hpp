@@ -27,7 +27,7 @@ struct ImageVariable {
   bool operator==(const ImageVariable&) const = default;
 };
 
-/// What code has beside its kernels. A value.
+/// The contents of code beside its kernels. A value.
 struct KernelImage {
   std::vector<ImageVariable> variables;  ///< sorted by name
   bool uses_printf = false;
@@ -47,15 +47,15 @@ struct KernelImage {
 /// they are given to the driver. Takes from microseconds (a cubin) to some milliseconds (a large
 /// compressed entry of a fatbin). Any thread.
 ///
-/// @param binary_version what the driver says of a loaded kernel, 90 for sm_90: of a fatbin, the
+/// @param binary_version what the driver says of a loaded kernel, 90 for sm_90. In a fatbin, the
 ///   entries of that architecture count, and where there are none, the PTX that it can be built
-///   from
+///   from.
 /// @param why in a sentence, where the answer is empty: the image is of another kind, damaged, or
 ///   has variables that cannot be told apart by name
 [[nodiscard]] std::optional<KernelImage> read_kernel_image(const ByteSource& image,
                                                            int binary_version, std::string& why);
 
-/// What the first bytes of an image say that it is.
+/// The form of an image, as its first bytes say.
 enum class ImageForm { Cubin, FatBinary, Text, Unknown };
 [[nodiscard]] ImageForm form_of_image(const ByteSource& image) noexcept;
 

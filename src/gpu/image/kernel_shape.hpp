@@ -8,8 +8,8 @@
 
 namespace contextune::gpu {
 
-/// What tells the kernels of one graph launch apart in CUPTI's records: the mangled name and how it
-/// was launched, as one number. Never 0.
+/// A number that tells the kernels of one graph launch apart in CUPTI's records: it stands for the
+/// mangled name and how the kernel was launched. Never 0.
 [[nodiscard]] inline std::uint64_t kernel_shape(std::string_view symbol,
                                                 const std::array<std::uint32_t, 3>& grid,
                                                 const std::array<std::uint32_t, 3>& block,

@@ -30,9 +30,9 @@ struct PriorityRange {
   int greatest = 0;
 };
 
-/// The facts of the device for work on that stream, with the SMs that it may use: a green context,
-/// or one made with an affinity for SMs, has only some of them. Of default streams, those of the
-/// current context.
+/// The facts of the device for work on that stream, with the SMs that it may use. A green context,
+/// or one made with an affinity for SMs, has only some of them. For default streams, the SMs of the
+/// current context count.
 [[nodiscard]] DeviceFacts facts_on(const Driver& driver, const DeviceFacts& device,
                                    CUstream stream);
 
@@ -42,7 +42,7 @@ struct PriorityRange {
                                 const LaunchSize& launch) noexcept;
 
 /// How many blocks of that size the device holds at a time, in clusters if the launch or the kernel
-/// asks for them; 0 if it holds none or the driver cannot tell.
+/// asks for them. 0: it holds none, or the driver cannot tell.
 /// @param device as of facts_on, here and below
 [[nodiscard]] std::uint64_t resident_blocks(
     const Driver& driver, const DeviceFacts& device, const KernelIdentity& kernel,
@@ -53,9 +53,9 @@ struct PriorityRange {
                                     const KernelIdentity& kernel,
                                     const LaunchSize& launch) noexcept;
 
-/// Whether `changed` may replace `written` as far as residency goes: if all blocks of the program's
-/// launch were resident at once (it may wait for its own blocks) or it was cooperative, those of
-/// the other must be, too.
+/// Whether `changed` may replace `written` as far as residency goes. If all blocks of `written`
+/// were resident at once (it may wait for its own blocks) or it was cooperative, those of `changed`
+/// must be, too.
 [[nodiscard]] bool keeps_co_residency(const Driver& driver, const DeviceFacts& device,
                                       const KernelIdentity& kernel, const LaunchSize& written,
                                       const LaunchSize& changed, bool cooperative) noexcept;

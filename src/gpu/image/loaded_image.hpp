@@ -14,10 +14,10 @@
 
 namespace contextune::gpu {
 
-/// What is kept of an image at its load, so that it can be read when a question comes. Machine code
-/// and PTX are read at once. Of fatbins, which can be large, compressed and many, only the place is
-/// kept where it lasts: in a loaded program file or a file. One on the heap may be freed right
-/// after the load, and is copied, if it is not too large. Any thread.
+/// Keeps enough of an image at its load to read the image when a question comes. Machine code and
+/// PTX are read at once. Fatbins can be large, compressed and many: only their place is kept where
+/// it lasts, in a loaded program file or a file. A fatbin on the heap may be freed right after the
+/// load, and is copied, if it is not too large. Any thread.
 class LoadedImage {
  public:
   /// @param code as the program gave it to cuModuleLoadData, cuModuleLoadFatBinary or
@@ -34,8 +34,9 @@ class LoadedImage {
   /// @return null: it cannot be told, and `why` says so in a sentence
   [[nodiscard]] std::shared_ptr<const KernelImage> read(int binary_version, std::string& why);
 
-  /// What says, without reading it, that an image is the same as in an earlier run: which build of
-  /// a program or version of a file it is in, or a hash of its bytes. "": it is quick to read.
+  /// Tells, without reading the image, whether it is the same as in an earlier run. The stamp names
+  /// the build of a program or version of a file that the image is in, or is a hash of its bytes.
+  /// "": it is quick to read.
   [[nodiscard]] const std::string& stamp() const noexcept { return stamp_; }
 
   /// Whether a kernel's instructions may be read in passing.

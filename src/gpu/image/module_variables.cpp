@@ -172,7 +172,7 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kerne
     }
     const auto answer = std::make_shared<const ModuleUse>(find_out(kernel));
     const std::lock_guard lock(mutex_);
-    // What is unknown for a function may become known: its library is seen later.
+    // An unknown answer for a function may become known: its library is seen later.
     if (changes == changes_ && answer->unknown.empty()) answers_[{handle, context}] = answer;
     return answer;
   } catch (const std::exception&) {

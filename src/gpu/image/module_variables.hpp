@@ -24,8 +24,8 @@ struct VariableRange {
   std::string name;  ///< mangled
 };
 
-/// What the kernels of a module can use beside their arguments. A value; ranges are valid until the
-/// module or library is unloaded.
+/// The things that the kernels of a module can use beside their arguments. A value; ranges are
+/// valid until the module or library is unloaded.
 struct ModuleUse {
   /// "": all of the following is known. Else a sentence that says why it is not.
   std::string unknown;
@@ -64,18 +64,18 @@ class ModuleVariables {
   /// Before a context is destroyed, or may be; null: one of them, not known which.
   void context_goes_away(CUcontext context) noexcept;
 
-  /// Of the kernel's module, in this thread's current context. The first answer for a module may
-  /// take milliseconds, later ones are kept. Never null.
+  /// The answer for the kernel's module, in this thread's current context. The first answer for a
+  /// module may take milliseconds, later ones are kept. Never null.
   [[nodiscard]] std::shared_ptr<const ModuleUse> of(const KernelIdentity& kernel) noexcept;
 
   /// The CUmodule or CUlibrary that the program loaded the kernel with; null: it is not known.
   [[nodiscard]] const void* owner_of(const KernelIdentity& kernel) noexcept;
 
-  /// What the kernel was loaded from; null: it is not known.
+  /// The image that the kernel was loaded from; null: it is not known.
   [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
 
-  /// Of all modules and libraries that were used, in this thread's current context. What nobody
-  /// used has no variables yet, or they are not known to any kernel; to ask would load it.
+  /// A module or library that was used, and its use in this thread's current context. A module or
+  /// library that nobody used has no variables yet, or no kernel knows them; to ask would load it.
   struct UsedModule {
     const void* owner = nullptr;  ///< a CUmodule or CUlibrary; null: of some it is not known
     std::shared_ptr<const ModuleUse> use;

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-/// Which operands of an instruction of sm_90 are registers: read off the disassembly of 110 million
-/// instructions of compilers, and of those of NVIDIA's that an assembler wrote, with the registers
-/// that each of them reads and writes.
+/// Which operands of an instruction of sm_90 are registers. The table was read off the disassembly
+/// of 110 million instructions of compilers, and of those of NVIDIA's that an assembler wrote. The
+/// disassembly came with the registers that each instruction reads and writes.
 namespace contextune::gpu {
 
 /// How many registers an operand has that begins at R0.

@@ -22,7 +22,7 @@ struct Place {
   std::optional<ProgramFile> file;
 };
 
-/// Of a file that is loaded, so that its notes are there to be read.
+/// The build or version of a file that is loaded, so that its notes are there to be read.
 std::string build_of(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = info.dlpi_phdr[i];

@@ -104,7 +104,7 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? 0 : result;
 }
 
-/// Of ".u32", ".b8", ".f16x2"; 0: not a type that has a size.
+/// The size of a type such as ".u32", ".b8", ".f16x2"; 0: not a type that has a size.
 std::uint64_t bytes_of_type(std::string_view type) {
   const std::size_t digits = type.find_first_of("0123456789");
   if (digits == std::string_view::npos) return 0;
@@ -149,7 +149,7 @@ class Ptx {
     }
     sort_variables();
     rest_.add(tokens_.between(last_entry_end_, tokens_.place()));
-    // What is outside of kernels any of them may use.
+    // Any kernel may use what is outside of kernels.
     for (auto& [symbol, hash] : code_.code) {
       StableHash both = rest_;
       both.add(hash);
@@ -164,8 +164,8 @@ class Ptx {
     return std::nullopt;
   }
 
-  /// What follows ".entry": name, parameters, directives, and the body or, where it is declared
-  /// only, ";".
+  /// Reads what follows ".entry": name, parameters, directives, and the body or, where it is
+  /// declared only, ";".
   bool read_entry() {
     const std::string symbol(tokens_.next());
     const std::size_t begin = tokens_.place();
@@ -196,7 +196,8 @@ class Ptx {
     }
   }
 
-  /// What follows ".global": ".attribute(.managed) .align 8 .v2 .f32 name[4][2] = {...}, other;"
+  /// Reads what follows ".global": ".attribute(.managed) .align 8 .v2 .f32 name[4][2] = {...},
+  /// other;"
   bool read_variables(VariableKind kind) {
     std::uint64_t element_bytes = 0;
     while (tokens_.peek().starts_with('.')) {

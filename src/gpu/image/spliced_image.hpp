@@ -15,10 +15,10 @@ namespace contextune::gpu {
 
 /// How a kernel's loaded code behaves between its neighbours in a stream.
 struct KernelOrder {
-  bool waits = false;     ///< at its entry, by our wait
-  bool triggers = false;  ///< it, or a function that it may call, lets the next kernel start early
+  bool waits = false;     ///< by our entry wait
+  bool triggers = false;  ///< it, or what it may call, lets the next kernel start early
   bool launches = false;  ///< its image can launch from the device
-  bool maps = false;      ///< it copies through tensor maps and has no fence for them
+  bool maps = false;      ///< copies through tensor maps without a fence for them
 };
 
 /// An image for the driver in place of the program's own.
@@ -34,8 +34,8 @@ inline constexpr std::string_view too_much_code = "it has more machine code than
 
 /// Gives the kernels of an image a wait at their entry.
 ///
-/// Of a fatbin, every piece of machine code for sm_90 is changed and stored uncompressed, and PTX
-/// stays; pieces for other architectures, which no such GPU takes, are left out.
+/// In a fatbin, every piece of machine code for sm_90 is changed and stored uncompressed, and PTX
+/// stays. Pieces for other architectures, which no such GPU takes, are left out.
 /// @param image      a fatbin or machine code
 /// @param most_bytes of machine code that may be read
 /// @param wanted     asked for each kernel that could be given a wait

@@ -21,7 +21,7 @@ constexpr bool has_further_register(const Instruction& instruction) {
   return false;
 }
 
-/// What is read or written has more than four bytes.
+/// Whether the value that is read or written has more than four bytes.
 constexpr bool is_wide_in_memory(const Instruction& instruction) {
   constexpr unsigned four_bytes = 4;  // below stand bytes and halves
   return (instruction.high >> 9 & 7) > four_bytes;

@@ -14,7 +14,8 @@ namespace contextune::gpu {
 
 /// Copies many pieces of memory, large and small, at the speed of one large copy: large ones are
 /// the driver's, small ones go to a kernel by the thousand. On a stream of its own; addresses are
-/// of device memory or of pinned host memory. One thread at a time; goes before its context does.
+/// of device memory or of pinned host memory. Used by one thread at a time; goes before its context
+/// does.
 class BlockCopier {
  public:
   /// Who copies what is large, where there is a choice.

@@ -15,8 +15,8 @@ namespace contextune::gpu {
 /// A 64-bit hash of the bytes, their order and their number. Not for secrets.
 [[nodiscard]] std::uint64_t block_hash(const void* bytes, std::size_t num_bytes) noexcept;
 
-/// Hashes device memory of one context's device. One thread at a time; goes before its context
-/// does.
+/// Hashes device memory of one context's device. Used by one thread at a time; goes before its
+/// context does.
 class BlockHasher {
  public:
   /// @param kernels outlives the hasher

@@ -12,8 +12,8 @@ namespace {
 // PTX as text: contextune is built without nvcc, and the driver compiles it for any device from
 // sm_70 on. In both kernels thread 0 fetches from host memory what its thread block is to do; then
 // all threads walk through up to 64 KiB, 16 bytes each at a time where the address allows it. The
-// shapes are those that came nearest to the memory's bandwidth on an H200. What they read is the
-// first to leave the cache again (.cs): a copy does not push out what the program left there.
+// shapes are those that came nearest to the memory's bandwidth on an H200. Data that they read is
+// the first to leave the cache again (.cs): a copy does not push out what the program left there.
 #define CONTEXTUNE_PTX_HEADER ".version 6.3\n.target sm_70\n.address_size 64\n"
 
 // The constants and steps are those of block_hash.cpp. mix(word + key) is added to `sum`:

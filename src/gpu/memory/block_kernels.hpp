@@ -15,12 +15,12 @@ class BlockKernels {
   static constexpr unsigned hash_threads = 256;   ///< of a thread block
   static constexpr unsigned copy_threads = 1024;  ///< of a thread block
 
-  /// What the hash kernel is told of a block.
+  /// The hash kernel's work on a block.
   struct HashWork {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
   };
-  /// What the copy kernel is told of a block.
+  /// The copy kernel's work on a block.
   struct CopyWork {
     std::uint64_t to = 0;
     std::uint64_t from = 0;

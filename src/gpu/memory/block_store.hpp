@@ -21,10 +21,10 @@ class NoRoom : public Error {
   std::size_t host_bytes = 0;    ///< that could have been taken
 };
 
-/// Copies of blocks of one context's device memory: on the device as far as there is room, the rest
-/// in pinned host memory, of which no more is taken than half of what the system can spare. Saving
-/// and restoring run on a stream of the store's own; the program's work on that memory has to be
-/// complete before. One thread at a time; goes before its context.
+/// Copies of blocks of one context's device memory. They lie on the device as far as there is room,
+/// the rest in pinned host memory. The store takes no more host memory than half of what the system
+/// can spare. Saving and restoring run on a stream of the store's own; the program's work on that
+/// memory has to be complete before. Used by one thread at a time; goes before its context.
 class BlockStore {
  public:
   struct Limits {
@@ -32,7 +32,7 @@ class BlockStore {
     std::size_t host_bytes = 0;
   };
 
-  /// What the program is left of the free device memory: at least this, and at least 1/20 of it.
+  /// The program keeps at least this much of the free device memory, and at least 1/20 of it.
   static constexpr std::size_t reserve_bytes = std::size_t{256} << 20U;
 
   /// @param kernels outlives the store
@@ -45,8 +45,7 @@ class BlockStore {
   /// Replaces what was saved before by copies of these blocks.
   /// @param blocks numbers in `footprint`, ascending
   /// @throws NoRoom if they do not fit, or Error if the driver fails or the deadline passes;
-  /// nothing
-  ///         is saved then, and nothing allocated (but what a copy under way still uses)
+  ///         nothing is saved then, and nothing allocated (but what a copy under way still uses)
   void save(const Footprint& footprint, std::span<const std::uint32_t> blocks, Deadline deadline);
   /// All blocks.
   void save(const Footprint& footprint, Deadline deadline);
@@ -54,8 +53,7 @@ class BlockStore {
   /// Puts back some of what was saved. Up to 1 GiB from the device passes by the cache.
   /// @param blocks ascending, all of them saved
   /// @throws Error if a block was not saved, the driver fails, or the deadline passes; the memory
-  /// is
-  ///         partly restored then
+  ///         is partly restored then
   void restore(std::span<const std::uint32_t> blocks, Deadline deadline);
   /// All that was saved.
   void restore(Deadline deadline);
@@ -66,7 +64,7 @@ class BlockStore {
   /// Frees the copies. The driver may wait for work of the program that is under way.
   void release() noexcept;
 
-  /// What the copies take.
+  /// The memory that the copies take.
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_bytes_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_.bytes(); }
 

@@ -10,8 +10,9 @@ namespace contextune::gpu {
 
 /// The contents of filled memory: bytes that are no result, other ones for each seed.
 struct Fill {
-  /// A place holds numbers of another kind for each of so many seeds in a row: what a kernel makes
-  /// of what it finds there, as the larger of two, may show with one kind only.
+  /// A place holds numbers of another kind for each of so many seeds in a row. A kernel's use of
+  /// the numbers that it finds there, such as taking the larger of two, may show with one kind
+  /// only.
   static constexpr std::uint64_t num_kinds = 3;
 
   std::uint64_t seed = 0;

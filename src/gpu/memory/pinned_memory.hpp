@@ -6,7 +6,8 @@
 
 namespace contextune::gpu {
 
-/// Host memory that kernels read and write too, under the same address. One thread at a time.
+/// Host memory that kernels read and write too, under the same address. Used by one thread at a
+/// time.
 class PinnedMemory {
  public:
   PinnedMemory(const Driver& driver, CUcontext context) noexcept

@@ -11,7 +11,8 @@
 namespace contextune::intercept {
 namespace {
 
-/// Of an entry: short stretches are joined. By number, since ranks are to count alike.
+/// The least number of collectives in an entry: short stretches are joined. A number decides, since
+/// ranks are to count alike.
 constexpr std::uint32_t least_collectives = 8;
 /// By then a region whose winners are stored is finished.
 constexpr std::uint64_t entries_of_known_winners = 16;

@@ -17,9 +17,9 @@ namespace contextune::intercept {
 
 class LaunchRegion;
 
-/// Finds the stretch that the ranks of a program repeat together, from its collectives alone: these
-/// come in one order on all ranks of a communicator, so all find the same stretch at the same call,
-/// without a word between them. Each time it begins, an entry of its region does.
+/// Finds the stretch that the ranks of a program repeat together, from its collectives alone.
+/// Collectives come in one order on all ranks of a communicator. So all ranks find the same stretch
+/// at the same call, without a word between them. Each time it begins, an entry of its region does.
 ///
 /// Any thread; nothing throws.
 class FoundCollectives {

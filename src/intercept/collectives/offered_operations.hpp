@@ -12,7 +12,7 @@
 
 namespace contextune::intercept {
 
-/// What is only moved has one kind; any number above 0.
+/// The kind of all operations that only move data; any number above 0.
 inline constexpr std::uint8_t movement_kind = 1;
 
 struct OfferedOperation {
@@ -43,7 +43,8 @@ class OfferedOperations {
 
   /// The communicator of all; null: there are several, or not all are known.
   [[nodiscard]] const void* only_communicator() const noexcept;
-  /// Of all that NCCL's question can be about, 0 if of several kinds; absent: not known.
+  /// The kind of all operations that NCCL's question can be about; 0: several kinds; absent: not
+  /// known.
   /// @param function     NCCL's number
   /// @param communicator null: not known, but where all operations are of one kind it is that
   [[nodiscard]] std::optional<std::uint8_t> kind_of(int function,

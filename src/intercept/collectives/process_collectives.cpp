@@ -221,7 +221,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
   const bool goes_on = call.result == nccl_in_progress && offers;
   const auto untunable = this_call.untunable;
   if (lone || ends_group(call)) {
-    // What comes next, a group as well, begins with nothing.
+    // The next call or group begins with no operations.
     forget_operations();
   }
   RegionCollectives* const region =

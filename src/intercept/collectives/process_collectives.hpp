@@ -21,7 +21,7 @@ class RegionCollectives;
 class ReplayGate;
 class SettledCollectives;
 
-/// One decision that NCCL asked for during the call that its thread is in.
+/// A decision that NCCL asked for during the call that its thread is in.
 struct DecisionMade {
   collective::LeaseKey key;
   collective::Grant grant;
@@ -39,9 +39,10 @@ struct DecisionMade {
   std::size_t connection_bytes = 0;     ///< of device memory that came in the call, then
 };
 
-/// What this process tells NCCL through its tuner plugin, and what came of it: finds out which
-/// decision is whose, counts them, and holds calls back that must not be made yet. One for the
-/// process, never destroyed. Any thread; only begin() may wait, outside of NCCL.
+/// The decisions that this process tells NCCL through its tuner plugin, and their outcome. Finds
+/// out which decision is whose, counts decisions, and holds calls back that must not be made yet.
+/// The process has a single one, never destroyed. Any thread; only begin() may wait, outside of
+/// NCCL.
 class ProcessCollectives final : public collective::CollectiveDecider {
  public:
   ProcessCollectives() = default;
@@ -97,11 +98,11 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   [[nodiscard]] static bool is_inside() noexcept;
   [[nodiscard]] static std::span<const DecisionMade> made() noexcept;
 
-  // What RegionCollectives asks.
+  // For RegionCollectives.
   /// @return false: there are too many regions
   [[nodiscard]] bool add(RegionCollectives& region);
-  /// One region only has a key's decisions told, the first that meets it, which is the same on all
-  /// ranks: two would commit their leases in an order of each rank's own.
+  /// Only the first region that meets a key is told the key's decisions; that region is the same on
+  /// all ranks. Two regions would commit their leases in an order of each rank's own.
   [[nodiscard]] bool is_of_another(const collective::LeaseKey& key,
                                    const RegionCollectives& region) const noexcept;
   void hold(bool on) noexcept { holds_.fetch_add(on ? 1 : -1, std::memory_order_seq_cst); }

@@ -1,4 +1,4 @@
-// What NCCL is told when it asks, and the leases that this comes from.
+// The answers to NCCL's questions, and the leases that they come from.
 #include <algorithm>
 #include <thread>
 
@@ -103,7 +103,7 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   const bool is_default = decision.is_default();
   const bool applied = !is_default && apply_decision(decision, question.nodes, answer);
   if (!grant.is_counted) return applied;
-  // Of a group NCCL asks in an order of its own, and of what it does later on a thread of its own.
+  // NCCL asks about a group in an order of its own, and about later work on a thread of its own.
   if (!grant.is_trial && !this_call.captured && key.kind != 0 && question.num_pipelined == 1 &&
       question.in_flight->is_lone_operation() && question.in_flight->call->comm == communicator)
     settle(key, seat, grant, as_granted, question);

@@ -170,7 +170,8 @@ void RegionCollectives::count(const DecisionMade& made, const Site& site, double
   if (const std::uint64_t bytes = too_many_bytes(made))
     search_.pass().took_too_much(tag, site.index, bytes);
   if (site.configs.size() == 1) return;
-  // What connects on its way is no sample of what it takes; by itself the program connects anyway.
+  // A collective that connects on its way is no sample of its time; by itself the program connects
+  // anyway.
   if (made.is_first_use && made.grant.config != 0)
     search_.pass().was_held_up(tag, site.index, seconds);
   const bool is_sample = made.grant.config == site.planned() && !made.is_first_use;

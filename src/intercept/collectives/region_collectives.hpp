@@ -85,7 +85,7 @@ class RegionCollectives final : public DecisionPort {
 
   /// @param is_part it is done in one launch with other collectives of its communicator
   [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign, bool is_part);
-  /// What would have to be connected where there may be no memory for it: it is left out.
+  /// The configs that would have to connect where there may be no memory for it; they are left out.
   [[nodiscard]] std::vector<std::uint32_t> too_large_to_connect(
       const DecisionMade& made, const std::string& label, const collective::SiteConfigs& configs);
   /// The bytes that the algorithm has taken for its connections, now or before; 0: no more than it

@@ -12,8 +12,8 @@
 
 namespace contextune::intercept {
 
-/// What ProcessCollectives knows of the call of NCCL, or the group, that a thread is in. Trivially
-/// destructible: the program may call NCCL from destructors that run after ours would.
+/// The state that ProcessCollectives keeps of the call of NCCL, or the group, that a thread is in.
+/// Trivially destructible: the program may call NCCL from destructors that run after ours would.
 struct ThreadCollectives {
   static constexpr std::size_t most_made = 16;
   static constexpr std::size_t most_described = 8;
@@ -34,7 +34,7 @@ struct ThreadCollectives {
   std::uint64_t version;          ///< of settled_version, before the call
   /// What is to be remembered of it if all is settled; `tuner` below 0: nothing.
   SettledCollective settled;
-  /// What the call's first decision was granted, where that is known before whose it is.
+  /// The grant of the call's first decision, where it is known before whose decision that is.
   std::optional<collective::Grant> granted;
   OfferedOperations offered;
   /// The last of them about which NCCL asks no tuner.

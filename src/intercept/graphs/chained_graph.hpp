@@ -17,10 +17,10 @@ namespace contextune::intercept {
 /// A second instantiation of a graph of the program's, in which a kernel is prepared while the one
 /// before it ends. The program's graph and its own instantiation stay as they are.
 ///
-/// An edge becomes programmatic if it is the only one to its kernel and leads from a kernel, that
-/// kernel waits at its entry, the one before neither triggers nor launches from the device, and
-/// neither of them, nor any edge to them, has something special that its author set. Where kernels
-/// stay ordinary, so that none is left, the program's own instantiation serves as well.
+/// An edge becomes programmatic if it leads from a kernel and is the only one to its own kernel,
+/// which waits at its entry. The kernel before must neither trigger nor launch from the device.
+/// Neither kernel, nor any edge to them, may have something special that its author set. Where
+/// kernels stay ordinary, so that none is left, the program's own instantiation serves as well.
 ///
 /// Serialised by the caller; nothing throws but `build`.
 class ChainedGraph {
@@ -47,8 +47,8 @@ class ChainedGraph {
   /// @throws Error with a sentence if no edge of it may be programmatic, or it cannot be made
   void build(CUgraph graph, bool clone_of_program);
 
-  /// What the program has done to its instantiation: cuGraphExec*SetParams, cuGraphExecUpdate,
-  /// cuGraphNodeSetEnabled, with the arguments as the frontend shows them.
+  /// Follows a change that the program made to its instantiation: cuGraphExec*SetParams,
+  /// cuGraphExecUpdate, cuGraphNodeSetEnabled, with the arguments as the frontend shows them.
   /// @return false: this one is out of step, and must not be launched any more
   [[nodiscard]] bool follow(contextune_fn fn, void* const* args) noexcept;
 

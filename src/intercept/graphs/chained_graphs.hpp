@@ -48,8 +48,8 @@ class ChainedGraphs {
   /// A launch by the program, which belongs to no region.
   [[nodiscard]] CUresult launch(const GraphCall& call) noexcept;
 
-  /// What the program has done with its instantiation, with the arguments as the frontend shows
-  /// them.
+  /// The program has changed its instantiation, failed to update it, or uploaded it; the arguments
+  /// are as the frontend shows them.
   void changed(contextune_fn fn, void* const* args) noexcept;
   void update_failed(CUgraphExec exec) noexcept;
   void uploaded(contextune_fn fn, void* const* args) noexcept;
@@ -60,7 +60,7 @@ class ChainedGraphs {
   /// Null: there is none for the kernels that are to stay ordinary now.
   [[nodiscard]] ChainedGraph* wanted(const KnownGraph& graph) const noexcept;
   ChainedGraph* build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept;
-  /// Of those whose kernels are not compared any more, none is kept.
+  /// Drops all instantiations whose kernels are not compared any more.
   void drop_others(KnownGraph& graph) noexcept;
   void follow(KnownGraph& graph, contextune_fn fn, void* const* args) noexcept;
   void drop(KnownGraph& graph, const char* why) noexcept;

@@ -13,7 +13,7 @@
 
 namespace contextune::intercept {
 
-/// One instantiation of a graph.
+/// An instantiation of a graph.
 struct GraphInstance {
   CUgraphExec exec = nullptr;
   const void* owner = nullptr;         ///< who numbers the configs

@@ -8,7 +8,7 @@
 
 namespace contextune::intercept {
 
-/// What to launch.
+/// The instantiation to launch, with its configs.
 struct GraphLaunches::Choice {
   CUgraphExec exec = nullptr;
   std::vector<std::uint32_t> configs;  ///< by site, as they will run

@@ -57,7 +57,7 @@ void GraphOrder::forget_stream(CUstream stream) noexcept {
 }
 
 void GraphOrder::mark_late() noexcept {
-  // What came behind it on its stream is waited for as well, which only costs time.
+  // Work that came behind it on its stream is waited for as well, which only costs time.
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (stream_ != nullptr && stream_ != CU_STREAM_PER_THREAD &&
       driver_.cuStreamIsCapturing(stream_, &status) == CUDA_SUCCESS &&

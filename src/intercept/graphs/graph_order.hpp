@@ -27,7 +27,7 @@ class GraphOrder {
   void outdate() noexcept;
   /// The program destroys that stream.
   void forget_stream(CUstream stream) noexcept;
-  /// What was last launched, null after outdate().
+  /// The instantiation that was last launched; null after outdate().
   [[nodiscard]] CUgraphExec last() const noexcept { return last_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace contextune::intercept {
 
-/// What the kernels of one graph are in one region: `site_of` leads from a kernel to its place in
+/// The sites of one graph's kernels in one region: `site_of` leads from a kernel to its place in
 /// `sites`.
 class GraphLaunches::Sites final : public GraphInRegion {
  public:
@@ -31,7 +31,7 @@ class GraphLaunches::Sites final : public GraphInRegion {
   }
 };
 
-/// What an instantiation does in which `variants[i]`, unless null, replaces the i-th kernel.
+/// The work of an instantiation in which `variants[i]`, unless null, replaces the i-th kernel.
 [[nodiscard]] std::shared_ptr<const GraphWork> work_of(const gpu::Driver& driver,
                                                        const GraphNodes& nodes,
                                                        const std::vector<SiteIndex>& sites,

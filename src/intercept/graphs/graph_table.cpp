@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_graphs = 4096;
 
-// Of the program's flags, what an upload of its own asked for is not for ours.
+// Ours get these flags of the program's; the upload that it asked for is not for ours.
 constexpr unsigned long long kept_flags =
     CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 

@@ -19,13 +19,13 @@ namespace contextune::intercept {
 
 class LaunchRegion;
 
-/// What a region knows of one graph; the region's own.
+/// A region's own knowledge of one graph.
 class GraphInRegion {
  public:
   virtual ~GraphInRegion() = default;
 };
 
-/// One graph that the program has instantiated, with a clone of its own from which other
+/// A graph that the program has instantiated, with a clone of its own from which other
 /// instantiations are made. Every launch of it goes through here, so that they stay one after the
 /// other. Any thread, under `mutex`.
 class KnownGraph {
@@ -44,7 +44,7 @@ class KnownGraph {
   [[nodiscard]] bool was_changed() const noexcept { return changed_; }
   [[nodiscard]] CUgraph clone() const noexcept { return clone_; }
   [[nodiscard]] CUcontext context() const noexcept { return context_; }
-  /// Of the program's own instantiation, those that matter to another one.
+  /// The flags of the program's own instantiation that matter to another one.
   [[nodiscard]] unsigned long long flags() const noexcept { return flags_; }
   /// "1a2b3c4d": the same for graphs of the same kernels in the same shapes.
   [[nodiscard]] std::string name();
@@ -61,7 +61,7 @@ class KnownGraph {
   void change() noexcept;
   /// It is as the program wrote it from now on.
   void drop_chained() noexcept;
-  /// Of those that are chained, all others are destroyed.
+  /// Keeps those chained instantiations, and destroys all others.
   void keep_chained(const std::function<bool(const ChainedGraph&)>& which) noexcept;
   void forget_stream(CUstream stream) noexcept { order_.forget_stream(stream); }
 
@@ -92,9 +92,9 @@ class GraphTable {
   GraphTable(const gpu::Driver& driver, const contextune_frontend* frontend,
              const std::atomic<bool>& stopped);
 
-  // What the program has done, told after it has succeeded.
+  // Calls that the program has made, told after they have succeeded.
   void instantiated(contextune_fn fn, void* const* args) noexcept;
-  // What it is about to do.
+  // Calls that it is about to make.
   void destroyed(CUgraphExec exec) noexcept;
   void forget_stream(CUstream stream) noexcept;
   /// @param gone what we made in it is gone, too, and must not be destroyed

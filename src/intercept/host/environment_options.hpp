@@ -7,8 +7,8 @@
 
 namespace contextune::intercept {
 
-/// `defaults` under the variables of the environment. What cannot be read keeps its default, and a
-/// sentence on it goes to `faults`.
+/// `defaults` under the variables of the environment. An option that cannot be read keeps its
+/// default, and a sentence on it goes to `faults`.
 [[nodiscard]] Options options_from_environment(const Options& defaults,
                                                std::vector<std::string>& faults);
 

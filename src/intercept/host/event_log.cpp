@@ -14,7 +14,7 @@ void EventLog::fallback(FallbackReason reason, std::string_view region, std::str
     Said said = Said::Before;
     {
       const std::lock_guard lock(mutex_);
-      // Of each reason by itself: one that comes all the time must not keep what else happens out.
+      // Each reason counts by itself: one that comes all the time must not keep others out.
       said = note(fallbacks_[reason], std::move(once));
     }
     if (said == Said::Before) return;

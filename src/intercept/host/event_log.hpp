@@ -12,9 +12,9 @@
 
 namespace contextune::intercept {
 
-/// The rank log as the runtime uses it: each fallback once per (reason, region, site, text), each
-/// fault once per text, and of one reason 1024 at most; and known to everybody whether the device
-/// is a simulated one. Any thread; nothing throws.
+/// The rank log as the runtime uses it. Each fallback is written once per (reason, region, site,
+/// text), each fault once per text, and one reason 1024 times at most. Everybody can ask here
+/// whether the device is a simulated one. Any thread; nothing throws.
 class EventLog {
  public:
   explicit EventLog(const log::RankLog::Settings& settings) : log_(settings) {}

@@ -7,8 +7,8 @@ namespace contextune::intercept {
 
 class ProcessRuntime;
 
-/// What a settled launch or collective reads of what threads share, in one cache line: behind the
-/// driver, which takes the caches for itself, each line costs.
+/// The words that threads share and a settled launch or collective reads, in one cache line. Behind
+/// the driver, which takes the caches for itself, each line costs.
 struct alignas(64) HotWords {
   std::atomic<std::uint64_t> settled_version{1};
   std::atomic<ProcessRuntime*> running{nullptr};

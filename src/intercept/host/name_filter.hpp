@@ -10,7 +10,7 @@
 
 namespace contextune::intercept {
 
-/// What the options only and exclude leave to be tuned. Any thread.
+/// The names that the options only and exclude leave to be tuned. Any thread.
 class NameFilter {
  public:
   /// Expressions that cannot be read are reported and do not count.

@@ -8,9 +8,9 @@
 
 namespace contextune::intercept {
 
-/// As long as it lives this thread calculates as one that has set nothing: no operation traps, what
-/// is rounded goes to the nearest, and no flag is left for the program to find. Ours take the
-/// infinite cost of what failed and quotients by zero for granted, and a program that has set traps
+/// As long as it lives, this thread calculates as one that has set nothing. No operation traps,
+/// results are rounded to the nearest, and no flag is left for the program to find. Our code takes
+/// the infinite cost of what failed and quotients by zero for granted. A program that has set traps
 /// would end at them.
 class OwnArithmetic {
  public:

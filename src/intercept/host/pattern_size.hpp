@@ -5,9 +5,9 @@
 
 namespace contextune::intercept {
 
-/// Why libc is not asked to compile that regular expression: it would take seconds, gigabytes or
-/// more stack than there is, since libc writes out what `{m,n}` repeats and goes down into groups
-/// by recursion. "" where it may be.
+/// Why libc is not asked to compile that regular expression; "" where it may be. It would take
+/// seconds, gigabytes or more stack than there is: libc writes out what `{m,n}` repeats and goes
+/// down into groups by recursion.
 [[nodiscard]] std::string why_too_large(std::string_view expression);
 
 }  // namespace contextune::intercept

@@ -6,9 +6,9 @@
 
 namespace contextune::intercept {
 
-/// Calls `body` on a thread of its own with a stack of a mebibyte, and waits for it: what it does
-/// may take more than the stack of a program's thread, which may be small. Where there is no thread
-/// to be had, on this one.
+/// Calls `body` on a thread of its own with a stack of a mebibyte, and waits for it. The call may
+/// take more than the stack of a program's thread, which may be small. Where no thread is to be
+/// had, calls it on this one.
 void call_on_roomy_stack(void (*body)(void*), void* with) noexcept;
 
 /// The same, with what the body returns, or throws.

@@ -83,7 +83,7 @@ Mappings read_mappings() {
 
 constexpr std::size_t largest_stack = std::size_t{1} << 20U;
 
-/// What the memory that `stack` is in holds from there on; empty: it is too much, or gone.
+/// The words from `stack` to the end of the memory that it is in; empty: it is too much, or gone.
 std::vector<std::uintptr_t> words_from(std::uintptr_t stack, const Mappings& mappings) {
   const auto place = std::find_if(mappings.all.begin(), mappings.all.end(),
                                   [&](const Range& range) { return range.holds(stack); });
@@ -145,7 +145,7 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
     if (id == self || std::find(known.begin(), known.end(), id) != known.end()) return false;
     if (host::is_unnamed_own_thread(id)) return false;
     const std::string name = name_of(id);
-    // One that has ended meanwhile has none.
+    // A thread that has ended meanwhile has none.
     return !name.empty() && name.rfind("cuda", 0) != 0 && name.rfind("contextune", 0) != 0;
   });
 }

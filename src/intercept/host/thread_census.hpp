@@ -13,9 +13,9 @@ namespace contextune::intercept {
 /// own (named cuda...), ours (named contextune...), and `known`.
 [[nodiscard]] bool other_threads_may_call_driver(const std::vector<pid_t>& known);
 
-/// Whether each of these threads of this process has ended, or waits in the kernel and has no word
-/// on its stack that points into code of the driver or of CUPTI: it has not come there from a call
-/// of theirs. False as well where the system does not tell. Reads /proc/self/maps: milliseconds.
+/// Whether each of these threads of this process has ended, or waits in the kernel outside of calls
+/// of the driver and of CUPTI. A thread counts as outside if no word on its stack points into their
+/// code. False as well where the system does not tell. Reads /proc/self/maps: milliseconds.
 [[nodiscard]] bool all_wait_outside_driver(const std::vector<pid_t>& threads);
 
 }  // namespace contextune::intercept

@@ -9,17 +9,17 @@
 
 namespace contextune::intercept {
 
-/// What marks a region in a program that knows nothing of contextune; one value of the option
+/// The mark of a region in a program that knows nothing of contextune; one value of the option
 /// `region`:
 ///
-///   nvtx:NAME          an NVTX range of that name in any domain
+///   nvtx:NAME          an NVTX range of that name in any domain.
 ///   nvtx:DOMAIN@NAME   ... in that domain only; `nvtx:@NAME` is the default domain. A name that
-///                      holds an @ itself needs the domain (or the empty one) in front of it
-///   profiler           cudaProfilerStart to cudaProfilerStop
-///   kernel:REGEX       from each launch of a kernel whose demangled name REGEX finds to the next
-///   graph              each launch of a CUDA graph; a region for each graph
-///   process            the whole process: no passes, each site counts its own launches
-///   auto               the stretch that the program repeats, which is looked for
+///                      holds an @ itself needs the domain (or the empty one) in front of it.
+///   profiler           cudaProfilerStart to cudaProfilerStop.
+///   kernel:REGEX       from each launch of a kernel whose demangled name REGEX finds to the next.
+///   graph              each launch of a CUDA graph; a region for each graph.
+///   process            the whole process: no passes, each site counts its own launches.
+///   auto               the stretch that the program repeats, which is looked for.
 struct RegionMark {
   enum class Kind { Nvtx, Profiler, Kernel, Graph, Process, Auto };
   Kind kind = Kind::Process;

@@ -13,7 +13,7 @@ namespace contextune::intercept {
 /// but text().
 class SeenRanges {
  public:
-  /// One that is no region; may be called at every one.
+  /// A range that is no region; may be called at every one.
   void saw(std::string_view domain, std::string_view name) noexcept;
   /// Whatever was seen so far.
   void add(std::string_view domain, std::string_view name) noexcept;

@@ -44,18 +44,20 @@ struct Allocation {
 
   [[nodiscard]] CUdeviceptr end() const noexcept { return begin + bytes; }
 
-  /// What that device writes there, others may see while it works.
+  /// Whether others may see what that device writes there while it works.
   [[nodiscard]] bool is_outside_of(int ordinal) const noexcept {
     return device != ordinal || kind == AllocationKind::Managed || kind == AllocationKind::Host ||
            kind == AllocationKind::Imported;
   }
 };
 
-/// The live memory of the process, as the driver gave it to the program. Any thread; nothing throws
-/// but `all`. What cannot be kept up with makes the map incomplete for good.
+/// The live memory of the process, as the driver gave it to the program. Any thread may use it;
+/// nothing throws but `all`. A change that cannot be kept up with makes the map incomplete for
+/// good.
 ///
-/// Not in it: pageable host memory (which some GPUs can reach), arrays (only whether there are
-/// any), and variables of modules until the program asks for one or a replay looks for all.
+/// Not in it: pageable host memory (which some GPUs can reach) and arrays (only whether there are
+/// any). Variables of modules are not in it until the program asks for one or a replay looks for
+/// all.
 class AllocationMap {
  public:
   /// @param missed the frontend's word of that name; null: there is no frontend
@@ -92,7 +94,7 @@ class AllocationMap {
   /// Why there may be memory that the map does not know, as a sentence; null: it knows all.
   [[nodiscard]] const char* incomplete() const noexcept;
 
-  // What the hooks note.
+  // Called by the hooks.
 
   /// The driver gave memory; `serial` is set here. An import of what is imported already has to be
   /// given back once more. If there was something else, the map has missed how that went.
@@ -128,8 +130,8 @@ class AllocationMap {
 
   /// Everything that ends with the context has gone.
   void forget_context(CUcontext context) noexcept;
-  /// As above for a device that is reset, with its primary context. What becomes of the device's
-  /// other memory is not said anywhere, so if there is any the map is incomplete.
+  /// As above for a device that is reset, with its primary context. The fate of the device's other
+  /// memory is said nowhere, so if there is any the map is incomplete.
   void forget_device(int device, CUcontext primary) noexcept;
 
   /// Memory of a device that copies of ours take, which the program is not told to be in use.

@@ -7,7 +7,7 @@
 
 namespace contextune::intercept {
 
-/// One piece of physical memory that handles stand for and that can be mapped.
+/// A piece of physical memory that handles stand for and that can be mapped.
 struct PhysicalMemory {
   std::uint64_t id = 0;  ///< the same for all handles of it
   int device = -1;       ///< ordinal; -1: the host's
@@ -15,8 +15,8 @@ struct PhysicalMemory {
   bool exported = false;
 };
 
-/// What the handles of cuMemCreate and its like stand for. The driver may give a handle again that
-/// has been released. Not thread-safe: AllocationMap's.
+/// The memory that the handles of cuMemCreate and its like stand for. The driver may give a handle
+/// again that has been released. Not thread-safe: AllocationMap's.
 class MemoryHandles {
  public:
   /// The id of memory whose handle came from nowhere that is watched.
@@ -28,7 +28,7 @@ class MemoryHandles {
     handles_.insert_or_assign(handle, Entry{{++last_id_, device, imported, false}, 1});
   }
 
-  /// One more handle, perhaps of the same value, for memory that is mapped.
+  /// Adds a handle, perhaps of the same value, for memory that is mapped.
   /// @throws std::bad_alloc
   void retain(CUmemGenericAllocationHandle handle, const PhysicalMemory& memory) {
     const auto [place, is_new] = handles_.try_emplace(handle, Entry{memory, 1});

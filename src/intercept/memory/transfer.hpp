@@ -13,8 +13,8 @@ struct Transfer {
 
   CUstream stream = nullptr;  ///< never null: default streams by their special handles
   bool synchronous = false;   ///< the host waits as far as the call's rules say
-  /// Places among the arguments of what may be host memory; of a copy between addresses of any kind
-  /// these are both.
+  /// Places among the arguments of what may be host memory. Both may be, for a copy between
+  /// addresses of any kind.
   std::size_t source = none;
   std::size_t destination = none;
   std::size_t size_bytes = 0;  ///< of a copy

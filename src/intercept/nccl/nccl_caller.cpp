@@ -120,7 +120,7 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* data) {
   return ++walk.frames == nearest_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/// Of threads' entry functions, which say nothing of whose a thread is.
+/// The libraries of threads' entry functions, which say nothing of whose a thread is.
 struct Runtime {
   Object libc;
   Object libstdcxx;

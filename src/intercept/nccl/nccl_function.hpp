@@ -10,7 +10,7 @@
 
 namespace contextune::intercept {
 
-/// What the registry says of a function of NCCL that is wrapped. Text lives for ever.
+/// The registry's entry for a function of NCCL that is wrapped. Text lives for ever.
 struct NcclFunction {
   std::string_view name;           ///< "ncclAllReduce"
   std::string_view why_not_tuned;  ///< follows "is not tuned: "; "": it is

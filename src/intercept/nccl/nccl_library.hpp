@@ -5,7 +5,7 @@
 
 namespace contextune::intercept {
 
-/// What NCCL's functions answer, as far as callers tell it apart.
+/// The answers of NCCL's functions, as far as callers tell them apart.
 inline constexpr int nccl_success = 0;
 inline constexpr int nccl_in_progress = 7;
 

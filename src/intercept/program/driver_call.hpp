@@ -18,7 +18,7 @@ struct DriverCall {
 /// Most arguments that one of them has.
 inline constexpr std::size_t most_recorded_arguments = 8;
 
-/// Of other entry points, nothing.
+/// The call of an entry point of the registry; for any other, an empty one.
 [[nodiscard]] const DriverCall& driver_call(contextune_fn fn) noexcept;
 
 }  // namespace contextune::intercept

@@ -6,7 +6,7 @@
 
 namespace contextune::intercept {
 
-/// One launch of an instantiated graph, as the program makes it.
+/// A launch of an instantiated graph, as the program makes it.
 struct GraphCall {
   contextune_fn fn{};
   CUgraphExec exec = nullptr;

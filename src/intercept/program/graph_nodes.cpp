@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_nodes = 16384;
 
-/// What a node does that forbids a second instantiation; null: nothing.
+/// Why a node forbids a second instantiation, as a sentence; null: it does not.
 const char* why_single(CUgraphNodeType type) {
   switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -37,7 +37,7 @@ const char* why_single(CUgraphNodeType type) {
   }
 }
 
-/// What a node does that a replay cannot do again; null: nothing.
+/// Why a replay cannot do a node again, as a sentence; null: it can.
 const char* why_once(CUgraphNodeType type) {
   switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:

@@ -10,7 +10,7 @@
 
 namespace contextune::intercept {
 
-/// One kernel node of a graph, as a launch. What it refers to belongs to the graph.
+/// A kernel node of a graph, as a launch. Everything that it refers to belongs to the graph.
 struct GraphKernel {
   CUgraphNode node = nullptr;
   CUDA_KERNEL_NODE_PARAMS params{};

@@ -66,7 +66,7 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
                                  CaptureWatch* captures) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
-  // What an earlier wait did not see the end of comes before what is to be waited for now.
+  // Work whose end an earlier wait did not see comes before the work to be waited for now.
   while (const auto unended = UnendedWaits::get().find(context))
     if (!ends_by(*unended, deadline)) return std::nullopt;
   // The driver has no such call with a deadline, so another thread makes the one without. If it

@@ -21,8 +21,8 @@ namespace contextune::intercept {
 [[nodiscard]] std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context,
                                                  double seconds, CaptureWatch& captures);
 
-/// For how long the context is known to have been at work: since a wait began that was given up, if
-/// the work that it waited for has not ended since; else 0.
+/// The seconds that the context is known to have been at work. They count from the beginning of a
+/// wait that was given up, if its work has not ended since; else 0.
 /// @throws std::system_error
 [[nodiscard]] double busy_seconds(CUcontext context);
 

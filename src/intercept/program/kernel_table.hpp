@@ -19,7 +19,7 @@
 
 namespace contextune::intercept {
 
-/// One kernel on one device, as far as all regions share what is known of it.
+/// A kernel on one device, as far as all regions share what is known of it.
 struct KnownKernel {
   gpu::KernelIdentity identity;
   std::string parameters;  ///< "float*, int"; empty: unknown

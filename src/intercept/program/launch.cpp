@@ -73,7 +73,7 @@ std::uint64_t Launch::attributes_hash() const noexcept {
   for (std::uint32_t i = 0; i < num_attributes; ++i) {
     const CUlaunchAttribute& attr = attributes[i];
     hash = mix(hash, static_cast<std::uint64_t>(attr.id));
-    // Of the other attributes only the presence counts: their values are addresses and events.
+    // Only the presence of the other attributes counts: their values are addresses and events.
     switch (static_cast<unsigned>(attr.id)) {
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       case preferred_cluster_dimension:

@@ -11,7 +11,7 @@ namespace contextune::intercept {
 
 using Dim3 = std::array<std::uint32_t, 3>;
 
-/// One launch as the program made it, whatever entry point it used. Refers to the caller's memory:
+/// A launch as the program made it, whatever entry point it used. Refers to the caller's memory:
 /// valid during the call only.
 struct Launch {
   contextune_fn fn{};

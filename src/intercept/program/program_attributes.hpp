@@ -8,7 +8,8 @@
 
 namespace contextune::intercept {
 
-/// What the program has set on its kernels itself and tuning must not overwrite. Any thread.
+/// The attributes that the program has set on its kernels itself and tuning must not overwrite. Any
+/// thread.
 class ProgramAttributes {
  public:
   /// `handle` is a CUfunction or a CUkernel.

@@ -14,8 +14,9 @@
 namespace contextune::intercept {
 namespace {
 
-/// Each step of a replay has a deadline, and its thread goes on after it or stops the process. What
-/// has not opened the gate by then is gone, and memory is not what the program has to see.
+/// Each step of a replay has a deadline, and its thread goes on after it or stops the process. A
+/// thread that has not opened the gate by then is gone, and memory is not what the program has to
+/// see.
 constexpr double most_wait_seconds = 1200;
 
 [[noreturn]] void give_up() noexcept {
@@ -26,7 +27,7 @@ constexpr double most_wait_seconds = 1200;
   std::abort();
 }
 
-/// Whether anything comes of a signal when it is let through. What is blocked waits even where it
+/// Whether anything comes of a signal when it is let through. A blocked signal waits even where it
 /// is ignored.
 bool does_something(int signal) noexcept {
   struct sigaction action {};
@@ -72,7 +73,7 @@ void ReplayGate::open() noexcept {
 bool ReplayGate::others_left(double seconds) noexcept {
   if (frontend_ == nullptr || frontend_->calls_ended == nullptr) return false;
   const bool left = frontend_->calls_ended(static_cast<std::uint64_t>(seconds * 1e9)) != 0;
-  // What they remembered while they were inside, they knew from before the gate was closed.
+  // Threads inside remembered facts from before the gate was closed.
   settled_changed();
   return left;
 }

@@ -18,8 +18,8 @@ class ReplayGate {
   /// @param frontend null: calls are not seen, and nothing can be kept off
   explicit ReplayGate(const contextune_frontend* frontend) noexcept : frontend_(frontend) {}
 
-  /// One region at a time is recorded and repeated: from before it looks at memory until all is
-  /// open again.
+  /// Only one region at a time is recorded and repeated: from before it looks at memory until all
+  /// is open again.
   [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true); }
   void release() noexcept { claimed_.store(false); }
 

@@ -43,9 +43,9 @@ struct alignas(64) SettledCollective {
   }
 };
 
-/// What one thread's settled collectives come down to, as SettledLaunches does of launches, and
-/// which of them the call under way repeats. Decisions are counted in the lease table as ever; what
-/// is spared is finding out whose they are. Trivially destructible; not thread-safe.
+/// The settled collectives of one thread, kept as SettledLaunches keeps launches, and which of them
+/// the call under way repeats. Decisions are counted in the lease table as ever; only finding out
+/// whose they are is spared. Trivially destructible; not thread-safe.
 class SettledCollectives {
  public:
   /// Null: go the slow way.

@@ -14,8 +14,8 @@ namespace contextune::intercept {
 class LaunchRegion;
 
 /// Grows whenever anything changes that a settled launch depends on: a site's config, what is to be
-/// watched, which kernel a handle means, a capture that begins, the end of all tuning. One for the
-/// process, since a launch has time for one look only.
+/// watched, which kernel a handle means, a capture that begins, the end of all tuning. The process
+/// has a single one, since a launch has time for one look only.
 inline constexpr std::atomic<std::uint64_t>& settled_version = hot_words.settled_version;
 inline void settled_changed() noexcept {
   settled_version.fetch_add(1, std::memory_order_release);
@@ -42,10 +42,10 @@ struct alignas(64) SettledLaunch {
   }
 };
 
-/// What one thread's launches of settled sites come down to, found again with one look at anything
-/// that threads share. Behind the driver, which takes the caches for itself, that is half of what a
-/// launch in a tuned region costs. Holds launches whose arguments do not matter and that carry no
-/// attributes. Trivially destructible; not thread-safe.
+/// The launches of one thread at settled sites, as they are to be made, found again with one look
+/// at anything that threads share. Behind the driver, which takes the caches for itself, that is
+/// half of what a launch in a tuned region costs. Holds launches whose arguments do not matter and
+/// that carry no attributes. Trivially destructible; not thread-safe.
 class SettledLaunches {
  public:
   /// Null: go the slow way.

@@ -9,7 +9,7 @@ namespace contextune::intercept {
 
 struct SubmittedKernel;
 
-/// What one thread's launches asked for last. Trivially destructible; not thread-safe.
+/// The kernels that one thread's launches asked for last. Trivially destructible; not thread-safe.
 struct SubmittedKernelCache {
   struct Entry {
     CUfunction handle = nullptr;

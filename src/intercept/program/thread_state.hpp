@@ -12,16 +12,16 @@ namespace contextune::intercept {
 class LaunchRegion;
 class TunableCall;
 
-/// One open range or entry of a thread.
+/// An open range or entry of a thread.
 struct EntryFrame {
   std::uint64_t mark = 0;          ///< what opened it: an NVTX domain, or the API
-  LaunchRegion* region = nullptr;  ///< null: a range that is no region
+  LaunchRegion* region = nullptr;  ///< null: the range is no region
   bool counts = false;             ///< it is the region's entry that is a pass
   bool inner = false;              ///< the region was open on this thread already
 };
 
-/// What contextune knows of one thread. Trivially destructible: the program launches work from
-/// destructors that run after all of ours would have.
+/// The state that contextune keeps of one thread. Trivially destructible: the program launches work
+/// from destructors that run after all of ours would have.
 struct ThreadState {
   static constexpr std::size_t most_frames = 64;
 
@@ -46,8 +46,8 @@ struct ThreadState {
   void find_innermost() noexcept;
 };
 
-/// This thread's, without the frontend's help. Of the initial-exec kind it would not fit a library
-/// that is opened late, so the linker is asked where it is.
+/// This thread's state, found without the frontend's help. The linker is asked where it is: storage
+/// of the initial-exec kind would not fit a library that is opened late.
 [[nodiscard]] ThreadState& find_this_thread() noexcept;
 /// This thread's; a few instructions where the frontend keeps a word for us.
 [[nodiscard]] inline ThreadState& this_thread() noexcept {
@@ -63,7 +63,7 @@ struct ThreadState {
   if (*call.thread == nullptr) *call.thread = &this_thread();
   return *static_cast<ThreadState*>(*call.thread);
 }
-/// Of no other thread that is alive; never 0.
+/// A number that no other live thread has; never 0.
 [[nodiscard]] inline std::uint64_t this_thread_number() noexcept {
   return reinterpret_cast<std::uint64_t>(&this_thread());
 }

@@ -57,7 +57,7 @@ void TrialWatch::work() noexcept {
     auto kept = appointments_.extract(first);
     lock.unlock();
     double again = 0;
-    // What ends with this look ends here, without the lock.
+    // An object that ends with this look ends here, without the lock.
     if (const auto one = kept.mapped().with.lock()) again = one->look();
     lock.lock();
     // Whoever has asked anew meanwhile is to be called as it said then.

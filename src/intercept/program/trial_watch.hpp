@@ -9,8 +9,9 @@
 namespace contextune::intercept {
 
 /// Looks after trials whose passes nobody waits for: where the GPU never ends one, the program's
-/// own wait does not come back, and none of our hooks is called any more. One thread for all, which
-/// is started with the first. Lives as long as the process; any thread, and none waits for a look.
+/// own wait does not come back, and none of our hooks is called any more. A single thread looks
+/// after all, and is started with the first. Lives as long as the process; any thread, and none
+/// waits for a look.
 class TrialWatch {
  public:
   /// Whoever has trials. A look keeps it alive; once nobody else does, it is called no more.

@@ -33,7 +33,7 @@ struct Variant {
   }
 
  private:
-  /// What is not set of a value is 0.
+  /// The bytes of a value that are not set are 0.
   static bool same_attribute(const CUlaunchAttribute& a, const CUlaunchAttribute& b) {
     return a.id == b.id && std::memcmp(&a.value, &b.value, sizeof a.value) == 0;
   }

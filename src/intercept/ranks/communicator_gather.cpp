@@ -65,7 +65,7 @@ class DeviceBlocks {
   CUdeviceptr address_ = 0;
 };
 
-/// One gathering: what its thread works on, which may outlast the call.
+/// The state of one gathering, which its thread works on; it may outlast the call.
 class Gathering : public std::enable_shared_from_this<Gathering> {
  public:
   Gathering(const NcclLibrary& nccl, const gpu::Driver& driver, const CommunicatorFacts& facts,
@@ -156,7 +156,7 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
                  "copying from the GPU");
       stream.wait(deadline_, "copying");
     } catch (...) {
-      // What is under way uses the memory, and ends with the communicator.
+      // Operations under way use the memory, and end with the communicator.
       abort();
       if (!ends(stream)) {
         device.abandon();
@@ -193,7 +193,8 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
     if (!facts_.shares_with_splits) (void)nccl_.abort(child_);
   }
 
-  /// What comes of a call that may only have begun; still in progress at the deadline.
+  /// The result of a call that may only have begun; nccl_in_progress if it still is at the
+  /// deadline.
   [[nodiscard]] int settled(void* communicator, int result) const noexcept {
     while (result == nccl_in_progress && !deadline_.has_passed()) {
       std::this_thread::sleep_for(poll_interval);

@@ -10,7 +10,7 @@
 
 namespace contextune::intercept {
 
-/// What a rank knows of a communicator of the program's.
+/// Facts that a rank knows of a communicator of the program's.
 struct CommunicatorFacts {
   void* communicator = nullptr;
   CUcontext context = nullptr;  ///< on its device
@@ -25,10 +25,10 @@ struct CommunicatorFacts {
 /// collective, and ended again. All ranks must call it, with nothing under way on the program's
 /// communicator, as ncclCommSplit demands.
 ///
-/// NCCL is called on a thread of ours: neither a split of a communicator that blocks nor one of a
-/// communicator that does not can be taken back before all ranks have come, except by aborting the
-/// program's own. When the time is over that thread is left behind, to end what comes of it, and
-/// this returns. From the split on, ours is polled, and aborted at the deadline.
+/// NCCL is called on a thread of ours. No split, whether the communicator blocks or not, can be
+/// taken back before all ranks have come, except by aborting the program's communicator. When the
+/// time is over, that thread is left behind, to end what comes of the split, and this returns. From
+/// the split on, our communicator is polled, and aborted at the deadline.
 ///
 /// @param driver  lives as long as the process
 /// @param seconds until it gives up

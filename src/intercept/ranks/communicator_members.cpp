@@ -10,7 +10,8 @@
 namespace contextune::intercept {
 namespace {
 
-/// Of what one rank asks about a communicator: the others ask questions of their own.
+/// The group of the question that one rank asks about a communicator: the others ask questions of
+/// their own.
 std::uint64_t group_of_question(std::uint64_t id, std::uint32_t rank) {
   StableHash hash;
   hash.add("member");

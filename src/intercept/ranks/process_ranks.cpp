@@ -121,7 +121,7 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
                                                       bool is_one_site) {
   TuningOptions tuning = tuning_options(options);
   tuning.store_knows = store_knows;
-  // What its refinement chooses by the region's time has passed no margin yet.
+  // Configs that its refinement chooses by the region's time have passed no margin yet.
   if (is_one_site) tuning.least_gain = options.margin;
   Coordinator* others = nullptr;
   if (options.distributed != Distributed::Off) {
@@ -226,7 +226,7 @@ std::string ProcessRanks::join(const rank::Rendezvous& met) {
     const bool meets = why.empty() && !met.address.empty();
     if (coordinator_ != nullptr) {
       if (meets) why = "another thread has joined ranks meanwhile, and they stay joined";
-      // What the program asks for is for all its regions.
+      // A rendezvous that the program asks for is for all its regions.
       if (why.empty()) is_founded_ = false;
     } else if (!why.empty()) {
       coordinator_ = std::make_unique<NoCoordinator>(why);

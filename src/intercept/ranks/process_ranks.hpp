@@ -38,8 +38,9 @@ class ProcessRanks {
                std::function<void(std::uint32_t rank, std::uint32_t num_ranks)> is_rank = {})
       : log_(log), distributed_(distributed), is_rank_(std::move(is_rank)) {}
 
-  /// What decides in that region: this process alone, or all ranks. The first region that others
-  /// share makes the process join them, behind the scenes; a rendezvous that fails is final.
+  /// The tuning of that region, in which this process alone decides, or all ranks do. The first
+  /// region that others share makes the process join them, behind the scenes; a rendezvous that
+  /// fails is final.
   /// @param store_knows as TuningOptions has it
   /// @param is_one_site it is there for the configs of one site, as that of a function is
   [[nodiscard]] std::unique_ptr<RegionTuning> tuning_of(const std::string& region,
@@ -73,7 +74,7 @@ class ProcessRanks {
   [[nodiscard]] std::string obstacle(std::uint64_t communicator, int ranks,
                                      Distributed distributed);
 
-  // What the regions ask that look for others.
+  // For the regions that look for others.
   /// The number of DomainPlanner among the coordinator's deciders.
   static constexpr std::uint32_t domain_kind = 2;
   /// That of Lockstep.
@@ -88,8 +89,8 @@ class ProcessRanks {
   /// Whether all ranks that this process has communicators with are of the job: they meet before
   /// they repeat a body, or do not repeat it, and none of them is left out.
   [[nodiscard]] bool covers_all_peers(Distributed distributed);
-  /// For the runs of that region's replays, which all ranks of the job make together; null: there
-  /// is nobody to make them with, or not all peers of this process are of the job.
+  /// The lockstep for the runs of that region's replays, which all ranks of the job make together.
+  /// Null: there is nobody to make them with, or not all peers of this process are of the job.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of(const std::string& region,
                                                       const Options& options);
   // As Runtime has it.

@@ -12,9 +12,9 @@ namespace contextune::intercept {
 struct RankGroup {
   std::vector<std::uint32_t> ranks;  ///< ascending; empty: they are not known, see `why`
   bool is_whole_job = false;
-  bool is_cut_short = false;  ///< others of the job may have been on their way
-  std::string found_by;       ///< a clause, where it is not the whole job: why these
-  bool knows_job = false;     ///< this process is one of its ranks, or was: it joins no other
+  bool is_cut_short = false;  ///< others of the job may have been coming
+  std::string found_by;       ///< a clause: why these, where not all
+  bool knows_job = false;     ///< this process is or was of the job: it joins no other
   FallbackReason reason = FallbackReason::NoRendezvous;  ///< with `why`
   std::string why;                                       ///< a clause
 };

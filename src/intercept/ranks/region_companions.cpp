@@ -19,7 +19,8 @@ constexpr double answer_seconds = 3600;
 // Longer than control threads take.
 constexpr double leaving_seconds = 0.25;
 
-/// Of what one rank asks about the region: the others ask questions of their own.
+/// The group of the question that one rank asks about the region: the others ask questions of their
+/// own.
 std::uint64_t group_of(std::uint64_t region, std::uint32_t rank) {
   StableHash hash;
   hash.add("domain");
@@ -74,7 +75,7 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
   if (agreement.verdict == Verdict::Open) return sought;
   asked_ = false;
   ++topic_.question;
-  // What is wrong with the ranks is said by the tuning that asks them all.
+  // The tuning that asks all ranks says what is wrong with them.
   if (agreement.verdict != Verdict::Committed) return found;
   auto ranks = decode_domain(agreement.decision);
   if (!ranks) return found;

@@ -11,8 +11,9 @@
 
 namespace contextune::intercept {
 
-/// With whom one region is tuned: all ranks of the job, or where the program has communicators of
-/// some of them, those that have to do with this one in the region, which rank 0 finds out.
+/// The ranks with which one region is tuned: all of the job, unless the program has communicators
+/// of some of them. Then it is those that have to do with this rank in the region, which rank 0
+/// finds out.
 class RegionCompanions final : public CompanionSource {
  public:
   /// @param settings of the region, with the number that all ranks have for it as its group

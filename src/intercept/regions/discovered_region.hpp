@@ -9,8 +9,8 @@
 
 namespace contextune::intercept {
 
-/// A region that only looks (`discover`): every launch is timed and runs as written. What each
-/// kernel took goes into the rank log as running sums, at ends of entries and at the end.
+/// A region that only looks (`discover`): every launch is timed and runs as written. The times of
+/// each kernel go into the rank log as running sums, at ends of entries and at the end.
 class DiscoveredRegion final : public LaunchRegion, private SiteOwner {
  public:
   DiscoveredRegion(std::string name, const RegionServices& services);

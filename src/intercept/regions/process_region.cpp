@@ -197,7 +197,7 @@ void ProcessRegion::forget_context(CUcontext context, bool /*gone*/) noexcept {
 }
 
 void ProcessRegion::write_summary() noexcept {
-  // One line for the region: its sites are searches of their own only inside.
+  // The region gets one line: its sites are searches of their own only inside.
   log::SummaryEvent event;
   event.region = name();
   event.stage = finished() ? "finished" : "table";

@@ -14,9 +14,10 @@
 
 namespace contextune::intercept {
 
-/// The whole process as a region without entries (`process`): every site is a search of its own,
-/// each launch of it a pass, and what the region's time decides elsewhere (refine, confirm) is
-/// decided on windows of the site's launches. It takes the launches that belong to no other region.
+/// The whole process as a region without entries (`process`). Every site is a search of its own,
+/// and each launch of it a pass. Decisions made by the region's time elsewhere (refine, confirm)
+/// are made on windows of the site's launches. It takes the launches that belong to no other
+/// region.
 class ProcessRegion final : public LaunchRegion, private SiteOwner {
  public:
   ProcessRegion(std::string name, const Options& options, const RegionServices& services);

@@ -74,7 +74,7 @@ bool TunedRegion::finished() const noexcept {
 
 void TunedRegion::entered(bool thread_bound) noexcept {
   services().measurement.release_when_idle();
-  // What another region records, it repeats with all that is in it.
+  // Another region repeats what it records, with all that is in it.
   if (services().recorder.active()) {
     if (!search_.finished()) services().log.fallback(FallbackReason::OtherRegion, name(), {}, {});
     return;

@@ -16,7 +16,8 @@ namespace contextune::intercept {
 /// A region whose entries are passes of one search. See Region.
 class TunedRegion final : public LaunchRegion, private SiteOwner {
  public:
-  /// What belongs to it: all, or collectives, of which the region's time says which are best.
+  /// The work that belongs to it: all, or collectives, of which the region's time says which are
+  /// best.
   enum class Takes { All, Collectives };
 
   TunedRegion(std::string name, const Options& options, const RegionServices& services,

@@ -10,9 +10,9 @@
 
 namespace contextune::intercept {
 
-/// Host memory within the GPU's reach, watched from the beginning of a region to its end: a kernel
-/// may know it by an address that lies in device memory, and what it writes there cannot be put
-/// back. One thread.
+/// Host memory within the GPU's reach, watched from the beginning of a region to its end. A kernel
+/// may know it by an address that lies in device memory, and its writes there cannot be put back.
+/// Used by one thread.
 class HostWatch {
  public:
   /// Remembers what is there.

@@ -9,8 +9,8 @@
 namespace contextune::intercept {
 namespace {
 
-/// Whether the driver has it: to look at what it has not would be an error that no program gets
-/// over. What is asked of it past the shim is not seen.
+/// Whether the driver has the allocation: to look at missing memory would be an error that no
+/// program gets over. The shim does not see calls to the driver that go past it.
 bool is_there(const gpu::Driver& driver, const Allocation& one) {
   unsigned type = 0;
   constexpr auto attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_operations = 100'000;
 
-/// One call that is being looked at.
+/// Counts a call as being looked at while it exists.
 class Inside {
  public:
   explicit Inside(std::atomic<int>& count) noexcept : count_(count) { count_.fetch_add(1); }
@@ -278,8 +278,8 @@ void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) 
   }
 }
 
-/// Of a library that was opened with RTLD_DEEPBIND, for one: what it asks of the driver is not
-/// seen.
+/// A library opened with RTLD_DEEPBIND may have such memory, for example: its calls to the driver
+/// are not seen.
 bool Recorder::is_unseen_memory(CUdeviceptr word) {
   constexpr CUdeviceptr lowest = 1U << 16U;  // below it the system maps nothing
   if (word < lowest || !no_addresses_.insert(word).second) return false;

@@ -21,9 +21,10 @@
 namespace contextune::intercept {
 
 /// Writes down what the program has the GPU do, from begin() to end(): launches with their
-/// arguments, copies, memsets, events. One recording at a time in a process, of one thread. What
-/// cannot be done again exactly is an obstacle: the recording stops there, the program does not
-/// notice. Any thread; nothing throws, and every call of the program is made once, as written.
+/// arguments, copies, memsets, events. A process has one recording at a time, of one thread.
+/// Anything that cannot be done again exactly is an obstacle: the recording stops there, and the
+/// program does not notice. Any thread may call it; nothing throws, and every call of the program
+/// is made once, as written.
 class Recorder {
  public:
   /// Called before the first launch of each kernel in a recording, on the launching thread.
@@ -38,7 +39,8 @@ class Recorder {
            KernelTable& kernels, GraphTable& graphs, AllocationMap& allocations,
            CaptureWatch& captures, bool several_devices);
 
-  /// What tells whether memory or modules came or went: to be taken before memory is looked at.
+  /// Versions that tell whether memory or modules came or went; to be taken before memory is looked
+  /// at.
   struct Versions {
     std::uint64_t allocations = 0;
     std::uint64_t kernels = 0;
@@ -55,8 +57,8 @@ class Recorder {
   /// @return false: another recording is under way, or a call of the last one
   [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
                            FirstLaunch first_launch, GiveWay give_way) noexcept;
-  /// What was recorded. To be called by the thread that recorded; calls of others that come now
-  /// are passed through.
+  /// Ends the recording and returns it. To be called by the thread that recorded; calls of others
+  /// that come now are passed through.
   [[nodiscard]] Recording end() noexcept;
 
   /// Something is being recorded, and nothing has come in its way.

@@ -153,7 +153,7 @@ void Recorder::note_wait(CUstream stream, CUevent event) {
   {
     const std::lock_guard lock(mutex_);
     const auto place = events_.find(event);
-    // What was recorded before the region began is complete: the region began on an idle GPU.
+    // An event recorded before the region began is complete: the region began on an idle GPU.
     if (place == events_.end() && !imported_events_.contains(event)) return;
     if (place == events_.end()) {
       return set_obstacle({FallbackReason::SharedMemory,

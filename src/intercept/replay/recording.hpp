@@ -14,8 +14,9 @@
 
 namespace contextune::intercept {
 
-/// One thing that a region had the GPU do. Streams are the program's own, so what runs beside what
-/// is as in the original; events are the replay's, so that those of the program keep their times.
+/// An operation that a region had the GPU do. Streams are the program's own, so operations run
+/// beside each other as in the original. Events are the replay's, so that those of the program keep
+/// their times.
 struct Operation {
   enum class Kind : std::uint8_t {
     Launch,
@@ -33,7 +34,7 @@ struct Operation {
   CUgraphExec graph = nullptr;
   std::unique_ptr<const RecordedLaunch> launch;
   std::unique_ptr<const contextune_nccl_call> collective;
-  /// Of Call: the arguments by value, in order. Host memory among them is in `host`.
+  /// The arguments of a Call by value, in order. Host memory among them is in `host`.
   std::array<std::uint64_t, most_recorded_arguments> arguments{};
 
   /// The host's side of a copy: what it read, or where it writes instead of to the program.
@@ -48,7 +49,8 @@ struct Operation {
   std::optional<HostSide> host;
 };
 
-/// What one thread had the GPU do from the beginning of a region to its end, in order.
+/// The operations that one thread had the GPU do from the beginning of a region to its end, in
+/// order.
 struct Recording {
   std::vector<Operation> operations;
   std::uint32_t num_events = 0;

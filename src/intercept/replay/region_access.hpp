@@ -26,8 +26,8 @@ struct RegionAccess {
 
   /// Why `free` is empty, as a clause that begins with what it is about; "": it is all there is.
   std::string unknown;
-  /// Memory that the region writes, whole allocations, and of which it makes no address, no branch
-  /// and nothing that one is made of: with whatever bytes there, it runs to its end as before.
+  /// Memory that the region writes, as whole allocations, and of which it makes no address, no
+  /// branch and no part of either. With whatever bytes there, the region runs to its end as before.
   std::vector<gpu::MemoryRange> free;  ///< ascending
   bool reads_free = false;  ///< of that, some is read as well, so that the result depends on it
   std::map<const Site*, OfSite> sites;

@@ -42,7 +42,7 @@ void RegionReplay::find_ranks() {
 }
 
 bool RegionReplay::begin_visit(bool thread_bound) noexcept {
-  // What another region is at work on would not be what the program has.
+  // Memory that another region is at work on would not be what the program has.
   Recording::Obstacle obstacle{FallbackReason::OtherRegion, {}, true};
   const bool claimed = !services_.recorder.busy() && services_.gate.claim();
   if (claimed || ranks_ != nullptr) ++visits_;
@@ -71,8 +71,8 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
 void RegionReplay::record(bool thread_bound) {
   find_context();
   note_variables();
-  // What is there is looked at and copied: another thread that gives memory back meanwhile would
-  // take it from under the copy, and one that writes would write to half of it.
+  // Memory is looked at and copied: another thread that gives memory back meanwhile would take it
+  // from under the copy, and one that writes would write to half of it.
   const ReplayGate::Closed others(services_.gate);
   if (!services_.gate.others_left(leave_seconds) &&
       services_.measurement.program_has_other_threads()) {
@@ -143,7 +143,7 @@ void RegionReplay::forget_context(CUcontext context, bool gone) noexcept {
   if (!gone) drop_memory(0);
   if (services_.recorder.busy()) return;  // by another thread, whose context the program destroys
   const std::lock_guard lock(memory_mutex_);
-  // What could not be freed goes with the context; its addresses will be other memory's.
+  // Memory that could not be freed goes with the context; its addresses will be other memory's.
   (void)memory_.release();
   for (auto& one : unneeded_) (void)one.release();
   unneeded_.clear();

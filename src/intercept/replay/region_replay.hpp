@@ -25,10 +25,10 @@
 
 namespace contextune::intercept {
 
-/// Tunes a region of a program that nobody can run again: records one visit of it, and at the
-/// visit's end repeats the recording until the search is over, with the memory put back before each
-/// pass and left as the visit left it. What cannot be repeated exactly is declined: the visit was
-/// then one like any other. Called by the thread that enters and leaves; nothing throws.
+/// Tunes a region of a program that nobody can run again. It records one visit of the region, and
+/// at the visit's end repeats the recording until the search is over. Memory is put back before
+/// each pass and left as the visit left it. A visit that cannot be repeated exactly is declined,
+/// and was then one like any other. Called by the thread that enters and leaves; nothing throws.
 ///
 /// Where this process has communicators with others, their ranks vote at the end of each visit, and
 /// repeat it together run by run if there are collectives in it.
@@ -65,7 +65,7 @@ class RegionReplay {
   using Config = std::pair<const Site*, std::uint32_t>;
   using Trials = std::vector<Config>;
 
-  /// What stands in the way, as an exception from wherever it is found.
+  /// An obstacle, as an exception from wherever it is found.
   struct Declined {
     Recording::Obstacle obstacle;
   };
@@ -77,13 +77,13 @@ class RegionReplay {
   static constexpr double idle_seconds = 10;
   static constexpr double leave_seconds = 1;  ///< for other threads to come back from the driver
   static constexpr double step_seconds = 60;  ///< of copying, hashing, or one replay
-  /// Of a replay that waits for other ranks: whoever stands still for a while keeps them in NCCL
-  /// without contextune, too.
+  /// For a replay that waits for other ranks. A rank that stands still for a while keeps them in
+  /// NCCL without contextune, too.
   static constexpr double together_seconds = 600;
 
   void find_ranks();
   void record(bool thread_bound);
-  /// Of this thread, whose GPU is idle then.
+  /// Finds the context of this thread, whose GPU is idle then.
   void find_context();
   /// Throws Declined where nothing is tuned any more.
   void go_on_unless_stopped() const;
@@ -100,8 +100,8 @@ class RegionReplay {
   /// @throws Declined unless it is to be repeated
   void vote(const Recording& recording, std::optional<Recording::Obstacle> own);
   void carry_out(Recording recording);
-  /// What a pass had issued before it failed may still be under way, and would write over what is
-  /// put back.
+  /// Work that a pass had issued before it failed may still be under way, and would write over
+  /// memory that is put back.
   /// @throws StuckReplay if it does not end
   void wait_after_failure(Replayer& replayer);
   [[noreturn]] void learn();
@@ -120,7 +120,7 @@ class RegionReplay {
                                            std::uint32_t number);
   [[nodiscard]] bool is_right_on_filled(Replayer& replayer);
   void drop_wrong(Trials& trials) const;
-  /// Of these, what has been copied.
+  /// Those of the ranges that have been copied.
   [[nodiscard]] std::vector<gpu::MemoryRange> copied(
       const std::vector<gpu::MemoryRange>& ranges) const;
   [[nodiscard]] bool has_unknown_code(const Config& one) const;
@@ -161,7 +161,7 @@ class RegionReplay {
   /// The same of a run with these configs, and the defaults elsewhere; here, and on all ranks.
   [[nodiscard]] bool is_right_here(Replayer& replayer, const Trials& trials);
   [[nodiscard]] bool is_right_with(Replayer& replayer, const Trials& trials);
-  /// What all ranks have found that repeat this together, or this one alone.
+  /// The findings of all ranks that repeat this together, or of this one alone.
   [[nodiscard]] ReplayRanks::Findings exchange(bool right, std::uint32_t number = 0);
   void await_ranks(ReplayRanks::Run run);
   void finish_builds();
@@ -175,7 +175,7 @@ class RegionReplay {
   [[nodiscard]] bool must_stop() const;
   [[nodiscard]] bool must_stop_here() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
-  /// What the region left cannot be put back: stops the process, unless that is at its end.
+  /// Memory cannot be put back as the region left it: stops the process, unless that is at its end.
   void memory_is_lost(const std::string& why) noexcept;
   void write_line(const Replayer& replayer, double seconds) noexcept;
   [[nodiscard]] std::optional<Recording::Obstacle> look_at(const KnownKernel& kernel);
@@ -204,16 +204,16 @@ class RegionReplay {
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
   std::set<Config> screened_;              ///< configs that were looked at
   std::set<Config> wrong_;
-  /// What the visits changed in which a config was right.
+  /// The changes of the visits in which a config was right.
   struct Looks {
     std::set<std::uint64_t> changes;
     int number = 0;
   };
   std::map<Config, Looks> looks_;
   RegionAccess access_;                 ///< of the visit under way
-  std::vector<gpu::MemoryRange> free_;  ///< of that, what has been copied
+  std::vector<gpu::MemoryRange> free_;  ///< the copied part of that
   bool fills_ = false;                  ///< results are compared on other contents, too
-  /// What holds those in the run under way; absent: it is on the visit's own.
+  /// Memory that holds them in this run; absent: it is on the visit's own.
   std::optional<std::vector<gpu::MemoryRange>> filled_;
   std::uint64_t fill_seed_ = 0;
   bool has_reference_ = false;  ///< of these

@@ -19,7 +19,7 @@ constexpr std::size_t least_changes = 2;
 // Visits that a config waits for to find others.
 constexpr int most_looks = 3;
 
-// What a rank says of its own part.
+// A rank's report on its own part.
 enum class Filling : std::uint32_t { Nothing, Some, Unknown };
 
 }  // namespace
@@ -27,7 +27,7 @@ enum class Filling : std::uint32_t { Nothing, Some, Unknown };
 void RegionReplay::look_at_code(const Replayer& replayer) {
   access_ = find_access(region_, table_, replayer.recording());
   free_ = copied(access_.free);
-  // What one rank fills comes to others, whose code has to be known as well.
+  // Bytes that one rank fills in come to others, whose code has to be known as well.
   const Filling own = !access_.unknown.empty() ? Filling::Unknown
                       : free_.empty()          ? Filling::Nothing
                                                : Filling::Some;
@@ -100,10 +100,10 @@ void RegionReplay::judge_known(Replayer& replayer, const Trials& right, std::uin
   search_.screening().were_right(known);
 }
 
-// A function whose code nobody can read computes what the default does, or is wrong. Where it does,
-// it depends on nothing but what the default reads, of which the code is known: with other bytes
-// anywhere else it runs as in the visit. What looks at them all the same is wrong, and is found by
-// what it leaves, or as what crashes by the journal.
+// A function whose code nobody can read computes what the default does, or is wrong. A right one
+// depends on nothing but what the default reads, of which the code is known: with other bytes
+// anywhere else it runs as in the visit. A function that looks at those bytes all the same is
+// wrong. It is found by what it leaves, or, if it crashes, by the journal.
 void RegionReplay::judge_unknown(Replayer& replayer, const Trials& right, std::uint32_t number) {
   if (together_) return;  // what it leaves comes to other ranks
   for (const Config& one : right) {
@@ -121,7 +121,7 @@ bool RegionReplay::are_right_when_filled(Replayer& replayer, Trials& trials,
                                          const std::vector<gpu::MemoryRange>& filled,
                                          std::uint32_t number) {
   constexpr std::uint64_t most_configs = std::uint64_t{1} << 32U;
-  // One that is only written tells of itself whatever it holds.
+  // Memory that is only written tells of itself whatever it holds.
   std::uint64_t fills = access_.reads_free && tolerance_.is_bitwise() ? gpu::Fill::num_kinds : 1;
   for (const std::uint32_t of_rank : exchange(true, static_cast<std::uint32_t>(fills)).numbers)
     fills = std::max<std::uint64_t>(fills, of_rank);

@@ -1,4 +1,4 @@
-// What a pass of a replay finds: the caches as one entry of the program leaves them to the next.
+// The caches that a pass of a replay finds, as one entry of the program leaves them to the next.
 #include <algorithm>
 #include <iterator>
 
@@ -63,7 +63,7 @@ void RegionReplay::follow_itself(Replayer& replayer) {
   replayer.run([](const Site& site) { return site.planned(); });
   ++replays_;
   if (*repeats_) return;
-  // What is put back now leaves them as they are, as far as it can.
+  // Putting memory back now leaves the caches as they are, as far as it can.
   memory_->restore_initial();
 }
 

@@ -79,7 +79,7 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
       return obstacle(FallbackReason::ManagedMemory, "its module has managed variables.");
     }
     const gpu::MemoryRange range{variable.address, variable.bytes};
-    // What is known already may have been written to since the region began.
+    // Memory that is known already may have been written to since the region began.
     if (variable.kind == gpu::VariableKind::Device && !memory_->has(range)) ranges.push_back(range);
   }
   if (ranges.empty()) return std::nullopt;

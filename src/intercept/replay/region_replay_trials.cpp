@@ -1,4 +1,4 @@
-// What a replay tries: which configs are right, and the passes of the search.
+// The trials of a replay: which configs are right, and the passes of the search.
 #include <algorithm>
 #include <utility>
 
@@ -39,7 +39,7 @@ void RegionReplay::tune(Replayer& replayer) {
   const auto interrupted = together_ ? std::function<bool()>() : [this] { return must_stop(); };
   while (!must_stop() && search_.begin_waiting(wait_for_builds, interrupted)) screen_pass(replayer);
   if (must_stop()) search_.ranks().pause();
-  // What was right one config at a time has to be right together.
+  // Configs that were right one at a time have to be right together.
   const Trials winners = trials_of(replayer, [](const Site& site) { return site.settled(); });
   if (!is_right_with(replayer, winners)) {
     for (const auto& [site, config] : winners) reject(*site, config);
@@ -146,7 +146,7 @@ void RegionReplay::screen_suspects(Replayer& replayer) {
   for (const Site* site : replayer.sites())
     for (const std::uint32_t config : search_.screening().suspects(*site))
       suspects.emplace_back(site, config);
-  // One config of one rank at a time.
+  // Ranks try one config of one rank at a time.
   const auto by_rank = exchange(true, static_cast<std::uint32_t>(suspects.size())).numbers;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     const bool mine = !together_ || rank == ranks_->lockstep().position();
@@ -203,13 +203,14 @@ void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
     }
     wrong.push_back(company.back());
   }
-  // What was wrong once and now is not: none of them is to be trusted.
+  // If the wrong result does not come again, none of them is to be trusted.
   for (const auto& [site, config] : wrong.empty() ? tried : wrong) reject(*site, config);
 }
 
 void RegionReplay::blame_together(Replayer& replayer, const Trials& tried) {
-  // One config of one rank at a time, the others' defaults beside it. Configs of collectives are no
-  // rank's own, and not run here: they are left where no other is found to be wrong.
+  // Ranks try one config of one rank at a time, with the others' defaults beside it. Configs of
+  // collectives are no rank's own, and not run here: they are left where no other is found to be
+  // wrong.
   const auto own = trials_of(replayer, [&](const Site& site) {
     const auto at = std::find_if(tried.begin(), tried.end(),
                                  [&](const auto& one) { return one.first == &site; });

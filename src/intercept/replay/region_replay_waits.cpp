@@ -1,4 +1,4 @@
-// What a visit waits for where it begins and ends.
+// The waits of a visit where it begins and ends.
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -30,7 +30,7 @@ void RegionReplay::wait_at_begin(double seconds) {
   go_on_unless_stopped();
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   std::string why;
-  // What has been waited for in vain, for another region or to free copies, is waited for no more.
+  // The time since a wait in vain, for another region or to free copies, is not waited again.
   seconds = std::max(0.0, seconds - busy_seconds(context_));
   if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
     decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
@@ -48,8 +48,8 @@ void RegionReplay::wait_for_others() noexcept {
       return services_.recorder.obstruct(FallbackReason::NotIdle,
                                          "When the region ended, " + why + ".");
     }
-    // What another thread has begun and the GPU not yet, we would write over. Inside NCCL it may
-    // hold what the replay's own calls need.
+    // A replay would write over work that another thread has begun and the GPU not yet. Inside
+    // NCCL, that thread may hold what the replay's own calls need.
     const bool left = services_.gate.others_left(leave_seconds);
     const double until = now_seconds() + leave_seconds;
     while (process_collectives().any_under_way() && now_seconds() < until)

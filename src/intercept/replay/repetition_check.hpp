@@ -14,10 +14,10 @@
 
 namespace contextune::intercept {
 
-/// Whether work leaves the same however often it is run, where nobody has said so: after its first
-/// run all memory of the program is copied, on each device, and compared after a second one. A copy
-/// that differs is put back, so that the program goes on from its first run. One thread, which runs
-/// the work; waits for the GPU, with a deadline.
+/// Checks whether work leaves the same however often it is run, where nobody has said so. All
+/// memory of the program is copied after the first run, on each device, and compared after a second
+/// one. A copy that differs is put back, so that the program goes on from its first run. Used by
+/// one thread, which runs the work; waits for the GPU, with a deadline.
 class RepetitionCheck {
  public:
   /// It cannot be found out; the text is a clause.

@@ -22,12 +22,12 @@ class MixedMemory : public Error {
   using Error::Error;
 };
 
-/// The device memory that one region may write, as it was before the region and after it: put back
-/// before each pass, compared after it, and left as it was after the region.
+/// The device memory that one region may write, as it was before the region and after it. It is put
+/// back before each pass, compared after it, and left as it was after the region.
 ///
-/// First `add` (before the region, and again for memory that comes into view later, before anything
-/// writes there), then `finish` on an idle GPU after the region; then the rest, each on an idle
-/// GPU. One thread at a time; the context is current.
+/// Call `add` before the region, and again for memory that comes into view later, before anything
+/// writes there. Call `finish` on an idle GPU after the region; then the rest, each on an idle GPU.
+/// Used by one thread at a time; the context is current.
 class ReplayMemory {
  public:
   struct Costs {
@@ -64,7 +64,7 @@ class ReplayMemory {
   /// @throws gpu::NoRoom, or Error
   [[nodiscard]] bool finish();
 
-  /// What the region wrote.
+  /// The memory that the region wrote.
   [[nodiscard]] std::vector<gpu::MemoryRange> dirty() const;
 
   /// As it was before the region. @throws MixedMemory
@@ -87,7 +87,7 @@ class ReplayMemory {
   [[nodiscard]] bool is_copied(gpu::MemoryRange range) const;
   /// Other bytes for each seed, the same for the same. @throws Error
   void fill(std::span<const gpu::MemoryRange> ranges, std::uint64_t seed);
-  /// What there is now is right from now on. @throws gpu::NoRoom, or Error
+  /// Takes the present contents as right from now on. @throws gpu::NoRoom, or Error
   void take_reference();
   void drop_reference();
   /// Whether everything is as it was then, as far as the tolerance goes. @throws Error

@@ -1,5 +1,5 @@
-// What a region's memory holds beside what a visit left there, for results to be told from what was
-// there before.
+// Contents of a region's memory beside what a visit left there, to tell results from what was there
+// before.
 #include <algorithm>
 
 #include "core/value/stable_hash.hpp"

@@ -22,14 +22,14 @@ class RanksLost : public Error {
   using Error::Error;
 };
 
-/// The ranks that repeat a region together: a collective waits for the same one on all ranks of its
-/// communicator, so each run is made by all of them or by none, and what comes after it follows
-/// from what all have found. One thread; waits, with a deadline.
+/// The ranks that repeat a region together. A collective waits for the same one on all ranks of its
+/// communicator, so each run is made by all of them or by none. The next step follows from what all
+/// have found. Used by one thread; waits, with a deadline.
 class ReplayRanks {
  public:
-  /// What the next run is, on which ranks have to be of one mind.
+  /// The kind of the next run, on which ranks have to be of one mind.
   enum class Run : std::uint8_t { Trial, Pass };
-  /// What they have found.
+  /// The findings of the ranks.
   struct Findings {
     bool right = true;                   ///< everywhere
     bool must_stop = false;              ///< on one of them

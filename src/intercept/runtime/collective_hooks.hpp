@@ -6,7 +6,7 @@
 
 namespace contextune::intercept {
 
-// What the frontend calls about NCCL: see preload/contextune_abi.h.
+// The frontend's calls about NCCL: see preload/contextune_abi.h.
 void on_nccl_before(const contextune_nccl_call* call) noexcept;
 void on_nccl_after(const contextune_nccl_call* call) noexcept;
 std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept;

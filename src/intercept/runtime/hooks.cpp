@@ -78,7 +78,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   }
 }
 
-/// What the program sets on its own kernels.
+/// Notes attributes that the program sets on its own kernels.
 void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
   constexpr auto carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
   ProgramAttributes& program = runtime.program_attributes();

@@ -10,8 +10,8 @@ namespace contextune::intercept {
   return hot_words.running.load(std::memory_order_acquire);
 }
 
-/// What the frontend calls. Nothing here throws; every call that the program made is made exactly
-/// once, with its own result.
+/// The functions that the frontend calls. Nothing here throws; every call that the program made is
+/// made exactly once, with its own result.
 [[nodiscard]] const contextune_core* hook_table() noexcept;
 
 /// Keeps what the hooks need even where there is no runtime.

@@ -83,7 +83,7 @@ LaunchRegion* ProcessRegions::of_mark(const RegionMark& mark) noexcept {
   try {
     Options options = options_;
     if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
-    // What has knobs and is in no other region is tuned as the process.
+    // Kernels that have knobs and are in no other region are tuned as the process.
     const bool is_auto = mark.kind == RegionMark::Kind::Auto;
     LaunchRegion& made = find_or_make(
         is_auto ? "process" : mark.name, options,

@@ -45,7 +45,7 @@ class ProcessRegions {
   [[nodiscard]] LaunchRegion* of_graph(CUgraphExec graph) noexcept;
   [[nodiscard]] std::vector<LaunchRegion*> all() noexcept;
 
-  // What the hooks of NVTX and of the profiler call: entries of regions that are marked so.
+  // Called by the hooks of NVTX and of the profiler: entries of regions that are marked so.
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
   void profiler(bool on) noexcept;

@@ -87,7 +87,7 @@ Splice splice_of(const Options& options, const std::optional<PinnedLaunches>& pi
   return may_chain ? options.splice : Splice::Off;
 }
 
-/// What kernels do says which of them may be gathered.
+/// Whether the code of kernels is read: it says which of them may be gathered.
 bool reads_code(const Options& options, const std::optional<PinnedLaunches>& pinned) {
   if (launches_block()) return false;
   return pinned ? pinned->submission.gathered != 0
@@ -405,7 +405,7 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
       known != nullptr && thread.call == nullptr && is_current(known->context)) {
     if (known->launch == nullptr) return after_launch(launcher_.as_written(call));
     const CUresult result = known->issue(call);
-    // What cannot be launched any more goes the slow way, which launches something else.
+    // A config that cannot be launched any more goes the slow way, which launches something else.
     if (result == CUDA_SUCCESS || !is_launch_config_error(result)) return after_launch(result);
   }
   return after_launch(launch_slowly(call, thread));
@@ -434,9 +434,9 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
       call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
   if (communicates && region != nullptr && region->collectives() != nullptr)
     region->collectives()->note_used(call.comm);
-  // What an implementation of a choice does is judged as a whole. A site of its own in there would
-  // be searched on a path that the next config may not take, and each rank would have to be on it
-  // for the very same decisions.
+  // An implementation of a choice is judged as a whole. A site of its own in there would be
+  // searched on a path that the next config may not take, and each rank would have to be on it for
+  // the very same decisions.
   if (thread.call != nullptr && thread.call->is_span()) region = nullptr;
   const bool counts = thread.region == nullptr || thread.counts;
   const bool captured = captures_.possible() && captures_.is_capturing(call.stream);

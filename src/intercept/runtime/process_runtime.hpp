@@ -75,7 +75,7 @@ class ProcessRuntime final : public Runtime {
     log_.fallback(reason, region, {}, text);
   }
 
-  // What the hooks call. Nothing throws.
+  // Called by the hooks. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
   /// Whether it is one that this thread has made before and that is settled: it has begun then.

@@ -1,4 +1,4 @@
-// What happens to the process as a whole: things go away, break, end.
+// Events of the process as a whole: things go away, break, end.
 #include <bit>
 #include <exception>
 

@@ -45,8 +45,8 @@ void before_exit() noexcept {
 
 void at_exit(int, void*) {
   const OwnArithmetic arithmetic;
-  // What it interrupted may hold the locks of malloc, and never lets them go: nothing is said then,
-  // as of a process that is killed.
+  // The code that the handler interrupted may hold the locks of malloc, and never lets them go.
+  // Nothing is said then, as of a process that is killed.
   if (is_in_signal_handler()) return;
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
 }

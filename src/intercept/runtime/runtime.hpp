@@ -88,8 +88,8 @@ class Runtime {
   /// Whether a stream is being captured into a graph.
   [[nodiscard]] virtual bool is_capturing() noexcept = 0;
 
-  /// Declares a kernel, for launches that are first seen from now on. Of several rules for one
-  /// kernel the last declared counts.
+  /// Declares a kernel, for launches that are first seen from now on. The last declared of several
+  /// rules for one kernel counts.
   virtual void declare(std::shared_ptr<KernelRule> rule) = 0;
 
   /// Tunes with the other ranks of an NCCL communicator, all of which must call it.
@@ -115,7 +115,7 @@ class Runtime {
                                                            const RankGroup& group,
                                                            std::string& why) = 0;
 
-  /// What the space files say of a choice, which goes before what its author says; null: nothing.
+  /// The space files' declaration of a choice, which goes before what its author says; null: none.
   [[nodiscard]] virtual const space::ChoiceDeclaration* choice_rule(
       const std::string& name) const noexcept = 0;
 
@@ -125,7 +125,7 @@ class Runtime {
   /// To find out whether work that is to be run again leaves the same.
   [[nodiscard]] virtual std::unique_ptr<RepetitionCheck> check_repetition() = 0;
 
-  /// What is being tried, for the next run to know if it takes this process down.
+  /// The journal of what is being tried, for the next run to know if that takes this process down.
   [[nodiscard]] virtual store::TrialJournal& journal() noexcept = 0;
   /// The GPU has come to the end of all that it was given, but for copies that end when they come
   /// back.
@@ -134,11 +134,11 @@ class Runtime {
   /// Facts of the current device; all zero while no context is current.
   [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;
 
-  /// One `fault` line in the rank log: what was wrong with an input, where, and what to do.
+  /// Writes a `fault` line to the rank log: what was wrong with an input, where, and what to do.
   virtual void fault(std::string_view text) noexcept = 0;
 
-  /// One `fallback` line: why a region is not tuned, or not as was asked for. Only the first of its
-  /// kind is written; an empty text stands for the sentence of the reason.
+  /// Writes a `fallback` line: why a region is not tuned, or not as was asked for. Only the first
+  /// of its kind is written; an empty text stands for the sentence of the reason.
   virtual void fallback(FallbackReason reason, std::string_view region,
                         std::string_view text) noexcept = 0;
 

@@ -92,7 +92,7 @@ struct Binding {
   [[nodiscard]] bool is_as_written() const noexcept {
     return kind.load(std::memory_order_relaxed) == Kind::AsWritten;
   }
-  /// One site has all launches of this shape.
+  /// Whether one site has all launches of this shape.
   [[nodiscard]] bool ignores_arguments() const noexcept {
     const Memo* answers = memo.load(std::memory_order_acquire);
     return answers != nullptr && answers->reads() == 0;

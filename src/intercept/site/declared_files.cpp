@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 // Read where the program launches for the first time.
 constexpr off_t most_bytes_read = gpu::most_source_bytes;
-// Of a source and all that it includes: beyond that it is a library's, which nobody edits.
+// The most files of a source and all that it includes: those beyond are a library's, which nobody
+// edits.
 constexpr std::size_t most_files_of_a_source = 256;
 
 constexpr std::string_view blanks = " \t";
@@ -62,7 +63,8 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-/// What the directives of a text include, whatever conditions they stand under: `"a.h"`, `<a.h>`.
+/// The files that the directives of a text include, whatever conditions they stand under: `"a.h"`,
+/// `<a.h>`.
 std::vector<std::string> directives_of(std::string_view text) {
   std::vector<std::string> included;
   while (!text.empty()) {

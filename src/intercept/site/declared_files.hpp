@@ -10,16 +10,16 @@
 
 namespace contextune::intercept {
 
-/// What the files that configs name hold: modules, sources, and what sources include. Each is read
-/// once, as it is built once. Not thread-safe.
+/// The contents of the files that configs name: modules, sources, and what sources include. Each is
+/// read once, as it is built once. Not thread-safe.
 class DeclaredFiles {
  public:
-  /// What the configs of a site mean, as StoredSite has it: what the rule says of itself, and a
+  /// The meaning of a site's configs, as StoredSite has it: what the rule says of itself, and a
   /// word for each file, of its bytes.
   [[nodiscard]] std::string declaration_of(std::string rule, std::span<const LaunchChange> changes);
 
  private:
-  /// What was read of a file.
+  /// The facts that were read from a file.
   struct File {
     std::string word;                   ///< a hash; empty: it cannot be read
     std::vector<std::string> included;  ///< as the directives say it, `"a.h"` or `<a.h>`

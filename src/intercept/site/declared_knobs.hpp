@@ -9,7 +9,7 @@
 
 namespace contextune::intercept {
 
-/// What the author declared about a kernel, in a space file or in C++.
+/// The author's declaration about a kernel, in a space file or in C++.
 class DeclaredKnobs final : public KnobProvider {
  public:
   explicit DeclaredKnobs(std::shared_ptr<KernelRule> rule) : rule_(std::move(rule)) {}

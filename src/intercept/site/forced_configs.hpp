@@ -20,11 +20,11 @@ namespace contextune::intercept {
 /// parts of its key: "saxpy=2", "saxpy{n=4096}=block:256". Any thread.
 class ForcedConfigs {
  public:
-  /// What cannot be read is reported and does not count.
+  /// Pins that cannot be read are reported and do not count.
   ForcedConfigs(const std::string& option, EventLog& log);
 
-  /// The config that the site is pinned to, if it is. What is not one of its configs exactly is
-  /// reported with those that there are.
+  /// The config that the site is pinned to, if it is. A pinned config that is not exactly one of
+  /// its configs is reported with those that there are.
   [[nodiscard]] std::optional<std::uint32_t> find(const std::string& region,
                                                   const std::string& name, const Key& key,
                                                   std::span<const Config> configs);

@@ -22,7 +22,8 @@ struct KernelLaunch {
   LaunchView view;
 };
 
-/// What a config makes of a launch, launch attributes included. Absent: as the program wrote it.
+/// The changes that a config makes to a launch, launch attributes included. Absent: as the program
+/// wrote it.
 struct VariantSpec {
   LaunchChange change;
   std::optional<int> carveout;  ///< percent of the SM's memory that is shared memory
@@ -31,8 +32,8 @@ struct VariantSpec {
   bool co_resident = false;  ///< not to be launched unless all blocks are on the device at once
 };
 
-/// One source of things that can be changed about a launch. Calls are serialised by the caller.
-/// Any call may throw Error with a message for the log; the site then runs as the program wrote it.
+/// A source of things that can be changed about a launch. Calls are serialised by the caller. Any
+/// call may throw Error with a message for the log; the site then runs as the program wrote it.
 class KnobProvider {
  public:
   virtual ~KnobProvider() = default;

@@ -10,7 +10,7 @@
 
 namespace contextune::intercept {
 
-/// What makes two launches look alike from outside: same kernel handle, same shape, same
+/// The key by which two launches look alike from outside: same kernel handle, same shape, same
 /// attributes. Arguments are not part of it.
 struct LaunchKey {
   CUfunction function = nullptr;

@@ -142,7 +142,7 @@ void LaunchRegion::begin_next_in_process() noexcept {
     open = process_entries_.exchange(1) != 0;
     counts = std::exchange(process_entry_counts_, false);
     if (process_entry_begins_) {
-      // One that ends here is closed by its thread; of the next, nothing is measured.
+      // An entry that ends here is closed by its thread; nothing of the next is measured.
       if (counts) process_entry_is_over_ = true;
       if (counts || !open) show();
       return;

@@ -121,7 +121,7 @@ class LaunchRegion : public Region, public std::enable_shared_from_this<LaunchRe
  private:
   /// @param counts whether it was claimed
   void end_process_entry(bool counts) noexcept;
-  /// Of the entry that process_entry_begins_ is about.
+  /// Begins the entry that process_entry_begins_ is about.
   void begin_process_entry() noexcept;
   void show() noexcept;
   void unshow() noexcept;

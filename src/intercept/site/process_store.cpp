@@ -106,8 +106,8 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, con
   std::unique_ptr<Entry> found;
   {
     const std::lock_guard lock(mutex_);
-    // What was read ahead counts where nothing has turned out since: how many ranks there are, or
-    // which NCCL the program has.
+    // An entry that was read ahead counts where nothing has turned out since: how many ranks there
+    // are, or which NCCL the program has.
     const auto prepared = prepared_.find(region);
     if (prepared != prepared_.end() && prepared->second != nullptr && here &&
         prepared->second->identity.environment == *here)

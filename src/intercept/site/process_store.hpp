@@ -28,7 +28,7 @@ namespace contextune::intercept {
 /// process.
 class ProcessStore {
  public:
-  /// One region's entry as it was read.
+  /// A region's entry as it was read.
   struct Entry {
     StoreIdentity identity;
     std::uint64_t environment = 0;  ///< names what it was read for
@@ -54,7 +54,7 @@ class ProcessStore {
   /// nothing is to be used.
   [[nodiscard]] const Entry& entry_of(const std::string& region, const StoredAs& as = {});
 
-  /// What is stored of a site, as far as it is to be used.
+  /// The stored facts of a site, as far as they are to be used.
   /// @param key without what only one rank has to do with
   [[nodiscard]] const StoredSite* find(const Entry& entry, const std::string& name,
                                        const Key& key) const;
@@ -73,7 +73,7 @@ class ProcessStore {
   void save(const StoreIdentity& identity, std::vector<Saved> sites,
             std::optional<StoredConfirm> confirm);
 
-  /// What is being tried, for the next run to know if it takes this process down.
+  /// The journal of what is being tried, for the next run to know if it takes this process down.
   [[nodiscard]] store::TrialJournal& journal() noexcept { return journal_; }
 
   /// A search has winners on probation from now on, or none any more.

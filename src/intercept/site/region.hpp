@@ -20,7 +20,7 @@ namespace contextune::intercept {
 
 class Site;
 
-/// What the in-process API tunes at one place of a program: a call with configs.
+/// A call with configs that the in-process API tunes at one place of a program.
 struct TunableSpec {
   std::string name;
   Key key;
@@ -36,11 +36,11 @@ struct TunableSpec {
   std::string build;                    ///< as SiteCode has it
 };
 
-/// One named stretch of host execution whose GPU work is tuned together. Lives as long as the
+/// A named stretch of host execution whose GPU work is tuned together. Lives as long as the
 /// process. Any thread may call anything here; nothing throws, and nothing waits for the GPU but
 /// begin_pass.
 ///
-/// One entry counts at a time: what a second thread does in the region meanwhile runs what is
+/// Only one entry counts at a time: a second thread's work in the region meanwhile runs what is
 /// settled and is not measured. The same thread entering again from inside is part of its outer
 /// entry.
 class Region {
@@ -91,8 +91,8 @@ class Region {
 
   /// Whether its body is run again for us, so that what a pass leaves is undone.
   [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }
-  /// What is done in it is known to wait for other ranks: all of them make the same passes, or none
-  /// is made. Before its first pass.
+  /// The work in it is known to wait for other ranks: all of them make the same passes, or none is
+  /// made. Before its first pass.
   /// @param ranks of the job that make them, and nobody else does; empty: that is not known
   virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) noexcept {}
   /// Why its ranks have not agreed, so that it runs its defaults; a clause. Empty: they have, or
@@ -108,9 +108,9 @@ class Region {
   Region() = default;
 };
 
-/// One call of a tunable: which config to run, and from construction to end whatever this thread
-/// launches is timed as its work and runs as written. On one thread; calls may be nested (the
-/// innermost gets the work). Does nothing for a null site.
+/// A call of a tunable, which tells the config to run. From construction to end, whatever this
+/// thread launches is timed as its work and runs as written. On one thread; calls may be nested
+/// (the innermost gets the work). Does nothing for a null site.
 class TunableCall {
  public:
   /// @param stream where the work goes, if the launches cannot be seen (Runtime::sees_launches);

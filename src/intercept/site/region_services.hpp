@@ -23,7 +23,7 @@ class ProcessStore;
 class Recorder;
 class ReplayGate;
 
-/// What all regions of a process work with; lives as long as the process.
+/// The services that all regions of a process work with; lives as long as the process.
 struct RegionServices {
   const gpu::Driver& driver;
   const Launcher& launcher;

@@ -29,7 +29,7 @@ class RuleBook final : public KnobSource {
   /// Reads the space files of the option `space`; those that cannot be used are reported.
   void load(const std::string& paths, const DeviceFacts& device, EventLog& log);
 
-  /// What the space files say of a choice; null: nothing.
+  /// The space files' declaration of a choice; null: there is none.
   [[nodiscard]] const space::ChoiceDeclaration* choice(const std::string& name) const;
 
   /// The kernels that something is declared about, as their author wrote them.
@@ -38,7 +38,7 @@ class RuleBook final : public KnobSource {
   [[nodiscard]] std::vector<std::string> declared_choices() const;
   [[nodiscard]] std::set<std::string> known_choices() const;
 
-  /// What is wanted of collectives: by the options, before load().
+  /// Takes up what the options want of collectives; before load().
   void start_collectives(const Options& options, const NameFilter& filter, EventLog& log);
   [[nodiscard]] const collective::CollectiveSpace& collectives() const { return collectives_; }
 

@@ -7,7 +7,8 @@
 namespace contextune::intercept {
 namespace {
 
-// What the hardware adds to each block's shared memory (compute capability 8.0 and later).
+// The bytes that the hardware adds to each block's shared memory (compute capability 8.0 and
+// later).
 constexpr std::size_t reserved_bytes = 1024;
 
 gpu::LaunchSize size_of(const Launch& launch) {

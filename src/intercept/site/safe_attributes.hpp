@@ -8,8 +8,8 @@ namespace contextune::intercept {
 
 /// Launch attributes that cannot change a result, for kernels that nobody declared: the carve-out,
 /// fewer blocks at a time by more dynamic shared memory, the cluster scheduling preference and the
-/// priority. They are worth little, so there are few values, one knob at a time. What the program
-/// has set itself is left alone.
+/// priority. They are worth little, so there are few values, one knob at a time. An attribute that
+/// the program has set itself is left alone.
 class SafeAttributes final : public KnobProvider {
  public:
   SafeAttributes(const gpu::Driver& driver, const ProgramAttributes& program)

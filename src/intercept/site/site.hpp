@@ -19,7 +19,7 @@ class KnobProvider;
 class LaunchRegion;
 class Search;
 
-/// One tunable thing at one key in one region: what the launch path needs to know of it. Made when
+/// A tunable thing at one key in one region: what the launch path needs to know of it. Made when
 /// first launched, never destroyed. The config numbers may be read by any thread; the rest is
 /// written once, before the site is published.
 class Site {
@@ -44,7 +44,7 @@ class Site {
     return key.empty() ? name : name + "{" + key_text + "}";
   }
 
-  /// What to launch: in the entry that counts, and otherwise.
+  /// The config to launch: in the entry that counts, and otherwise.
   [[nodiscard]] std::uint32_t planned() const noexcept {
     return planned_.load(std::memory_order_relaxed);
   }

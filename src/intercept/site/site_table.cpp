@@ -283,7 +283,7 @@ std::optional<std::uint32_t> SiteTable::config_by_size(const Site& site) const {
   if (nearest == nullptr) return std::nullopt;
   const auto at =
       std::find(site.configs.begin(), site.configs.end(), nearest->configs[nearest->settled()]);
-  // What was pruned for this launch is not run; nor is its default known to be as good.
+  // A config that was pruned for this launch is not run; nor is its default known to be as good.
   if (at == site.configs.end()) return std::nullopt;
   return static_cast<std::uint32_t>(at - site.configs.begin());
 }

@@ -68,7 +68,7 @@ class SiteTable {
 
   SiteTable(std::string region, std::size_t max_sites, const Services& services, SiteOwner& owner);
 
-  /// What the launch is: null `resolved` means that it runs as written.
+  /// The answer for a launch: null `resolved` means that it runs as written.
   struct Found {
     Binding* binding = nullptr;
     Resolved* resolved = nullptr;

@@ -14,7 +14,8 @@
 
 namespace contextune::intercept {
 
-/// What the program repeats, for whoever only looks (`discover`). Any thread; nothing throws.
+/// The stretches that the program repeats, for whoever only looks (`discover`). Any thread; nothing
+/// throws.
 class DiscoveredPeriods {
  public:
   DiscoveredPeriods(const gpu::Driver& driver, KernelTable& kernels)
@@ -23,7 +24,8 @@ class DiscoveredPeriods {
   void launch(const contextune_launch& call) noexcept;
   void step(StepKind kind, std::uint64_t identity) noexcept;
 
-  /// What took longest first; entries overlap where one repeats inside of another.
+  /// The stretches, those that took longest first; entries overlap where one repeats inside of
+  /// another.
   [[nodiscard]] std::vector<FoundRegion> found();
 
  private:

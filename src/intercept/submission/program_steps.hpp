@@ -11,8 +11,8 @@
 
 namespace contextune::intercept {
 
-/// What a call of the driver that is no launch is to whoever looks for what repeats. Absent: it is
-/// no step, as one that asks whether something is done.
+/// The kind of step that a driver call other than a launch is to whoever looks for what repeats.
+/// Absent: it is no step, such as a call that asks whether something is done.
 [[nodiscard]] std::optional<StepKind> step_kind_of(contextune_fn fn) noexcept;
 
 /// Whether a call of the driver puts nothing on a stream, so that a launch after it comes directly

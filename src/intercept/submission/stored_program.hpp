@@ -10,8 +10,8 @@
 
 namespace contextune::intercept {
 
-/// What earlier runs of this very program, with these arguments, found out about the region `auto`.
-/// Any thread.
+/// The findings of earlier runs of this very program, with these arguments, about the region
+/// `auto`. Any thread.
 class StoredProgram {
  public:
   static constexpr const char* region = "auto";
@@ -26,7 +26,7 @@ class StoredProgram {
   void save(StoredSite site) const;
 
   [[nodiscard]] const Key& key() const noexcept { return key_; }
-  /// Of the program's file; empty: not known, and nothing is kept.
+  /// The build of the program's file; empty: not known, and nothing is kept.
   [[nodiscard]] const std::string& build() const noexcept { return build_; }
   [[nodiscard]] ProcessStore& store() const noexcept { return store_; }
 

@@ -9,7 +9,7 @@
 
 namespace contextune::intercept {
 
-/// What earlier runs found out about how the program's launches reach the driver. Any thread.
+/// The findings of earlier runs about how the program's launches reach the driver. Any thread.
 class StoredSubmission {
  public:
   static constexpr const char* region = StoredProgram::region;

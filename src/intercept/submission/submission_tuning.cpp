@@ -22,7 +22,8 @@ constexpr std::uint64_t short_block_target_ns = 100'000;
 constexpr std::uint64_t short_blocks_of_elapsed = 100;
 constexpr std::uint64_t most_targets = 3;
 constexpr std::uint64_t look_every_ns = 20'000;
-/// Of the launches in a block, those may have been held in vain: a graph was not there yet.
+/// At most one in so many launches of a block may have been held in vain: a graph was not there
+/// yet.
 constexpr std::uint64_t most_disturbed_share = 8;
 /// An entry that takes longer is left for one that repeats inside of it.
 constexpr std::uint64_t longest_entry_ns = 5'000'000;
@@ -30,7 +31,7 @@ constexpr std::uint64_t longest_entry_ns = 5'000'000;
 constexpr std::uint64_t leader_waits_ns = 20'000;
 constexpr int most_lost_in_a_row = 16;
 constexpr std::uint64_t steps_of_search = 1024;
-/// Of so many steps one is timed; a longer look than this was interrupted.
+/// The tuning times one in so many steps; a look longer than longest_look_ns was interrupted.
 constexpr std::uint64_t steps_of_sample = 64;
 constexpr std::uint64_t longest_look_ns = 2'000;
 /// With the way that an earlier run found: then it is not what takes the process down.

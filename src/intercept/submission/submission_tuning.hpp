@@ -29,11 +29,11 @@ namespace contextune::intercept {
 /// Finds the stretch that the program repeats, and how its launches should reach the driver, while
 /// the program runs.
 ///
-/// Launches, launches of graphs, copies and waits are the steps of a thread. One thread's are cut
-/// into blocks, whole entries that together take a millisecond or more. An event stands between two
-/// blocks, so that a block takes as long as the user waits for it, host included. Each block's
-/// launches go out in one way; SubmissionSearch says in which. Once that is settled, nothing is
-/// watched any more, and as written nothing is even seen.
+/// Launches, launches of graphs, copies and waits are the steps of a thread. The steps of one
+/// thread are cut into blocks, whole entries that together take a millisecond or more. An event
+/// stands between two blocks, so that a block takes as long as the user waits for it, host
+/// included. Each block's launches go out in one way; SubmissionSearch says in which. Once that is
+/// settled, nothing is watched any more, and as written nothing is even seen.
 ///
 /// Any thread; nothing throws.
 class SubmissionTuning {
@@ -48,7 +48,7 @@ class SubmissionTuning {
   /// Begins to watch, with what earlier runs found out.
   void start(SubmissionChoices choices) noexcept;
 
-  /// What contextune has taken besides, before the program went on.
+  /// The time that contextune has taken besides, before the program went on.
   void spend(double seconds) noexcept;
 
   /// The user says how launches go out: nothing is looked for. In turns with launches as written,
@@ -153,12 +153,12 @@ class SubmissionTuning {
   /// Launches and graphs go out in the winner's way from now on, and nothing is looked at.
   void end_search();
   void settle();
-  /// What the next run has to know.
+  /// Saves what the next run has to know.
   void save();
   void write_winner(const std::string& found);
   void write_verdict(const SubmissionVerdict& verdict);
   void write_turns();
-  /// What makes the blocks; absent: nothing that repeats was found.
+  /// The stretch that makes the blocks; absent: nothing that repeats was found.
   [[nodiscard]] std::optional<FoundRegion> found_region() const;
   [[nodiscard]] double seconds_since_first() const noexcept;
 

@@ -5,7 +5,7 @@
 namespace contextune::intercept {
 
 /// Counts the runs of this program that ended while its found collectives were being compared. Runs
-/// that are too short for an answer are not slowed down for ever. One thread at a time.
+/// that are too short for an answer are not slowed down for ever. Used by one thread at a time.
 class UnansweredRuns {
  public:
   explicit UnansweredRuns(ProcessStore& store) : stored_(store) {}

@@ -13,7 +13,7 @@
 namespace contextune::intercept {
 namespace {
 
-/// What is seldom launched is not worth its 8.5 us a node.
+/// A batch that is seldom launched is not worth its 8.5 us a node.
 constexpr std::uint32_t times_before_built = 2;
 
 double seconds_now() {
@@ -236,7 +236,7 @@ void BatchGraphs::clear() noexcept {
   ++generation_;
   wanted_.clear();
   seen_.clear();
-  // What is being built uses kernels that are about to go.
+  // A graph that is being built uses kernels that are about to go.
   constexpr std::chrono::seconds patience(2);
   (void)changed_.wait_for(lock, patience, [this] { return !building_; });
   auto gone = std::exchange(graphs_, {});

@@ -4,9 +4,10 @@
 
 namespace contextune::intercept {
 
-/// Whether an attribute that the author of a launch set leaves the order between launches alone, so
-/// that the launch may be chained, and followed by a chained one: it says nothing, or how blocks of
-/// the launch itself are grouped. Any other may end, begin or signal something early.
+/// Whether an attribute that the author of a launch set leaves the order between launches alone.
+/// Then the launch may be chained, and followed by a chained one. Such an attribute says nothing,
+/// or how blocks of the launch itself are grouped. Any other may end, begin or signal something
+/// early.
 [[nodiscard]] inline bool leaves_order(const CUlaunchAttribute& attribute) noexcept {
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:

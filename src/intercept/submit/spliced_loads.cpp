@@ -252,7 +252,7 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
   const bool may_change = splice_ == Splice::All || !is_library_of_others(file);
   if (!may_change) {
     (void)leave("it belongs to " + file + ", a library of NVIDIA's (--splice all changes it)");
-    // What comes after its kernels may be chained all the same.
+    // Launches after its kernels may be chained all the same.
     if (!is_needed && !reads_others_) return loaded;
   }
   std::string why;

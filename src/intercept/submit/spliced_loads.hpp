@@ -83,7 +83,7 @@ class SplicedLoads {
   /// From now on NVIDIA's own libraries are read as well, and stay as they are.
   void read_others() noexcept { reads_others_ = true; }
 
-  /// What a module or library was loaded from.
+  /// The image that a module or library was loaded from.
   struct Image {
     std::uint64_t key = 0;  ///< equal in every run; 0: not known
     bool was_read = false;  ///< or cannot be, in any run
@@ -97,8 +97,8 @@ class SplicedLoads {
   /// Before a module or library is unloaded.
   void unloads(const void* owner) noexcept;
 
-  /// Of a kernel in a module or library. Empty: its code was not read. A kernel that may be linked
-  /// with the device's runtime is taken to launch unless its code was read.
+  /// The order of a kernel in a module or library. Empty: its code was not read. A kernel that may
+  /// be linked with the device's runtime is taken to launch unless its code was read.
   [[nodiscard]] std::optional<gpu::KernelOrder> order_of(const void* owner,
                                                          std::string_view symbol) noexcept;
 
@@ -114,7 +114,7 @@ class SplicedLoads {
   };
 
   [[nodiscard]] bool reads() const noexcept { return reads_; }
-  /// Of an image that was linked from several, or may be linked again. It is only read.
+  /// Reads an image that was linked from several, or may be linked again, without changing it.
   [[nodiscard]] std::shared_ptr<Loaded> read_linked(const void* image);
   [[nodiscard]] std::uint64_t bytes_left() const;
   /// The image to load in place of the program's. Null: it is left alone.

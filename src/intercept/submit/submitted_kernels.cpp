@@ -100,7 +100,8 @@ SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext cont
 }
 
 /// Between the kernels of a graph, copies of tensor maps stay cached that are gone between launches
-/// of a stream. What comes as an argument is constant; whatever is larger may be one.
+/// of a stream. A map that comes as an argument is constant; any argument of its size or larger may
+/// be one.
 bool SubmittedKernels::may_find_stale_map(const SubmittedKernel& kernel) noexcept {
   return kernel.order.maps &&
          std::none_of(kernel.parameters.begin(), kernel.parameters.end(),

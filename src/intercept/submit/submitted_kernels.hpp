@@ -19,7 +19,7 @@
 
 namespace contextune::intercept {
 
-/// What has to be known of a kernel before its launches are chained or gathered.
+/// The facts that have to be known of a kernel before its launches are chained or gathered.
 struct SubmittedKernel {
   CUfunction handle = nullptr;
   CUcontext context = nullptr;
@@ -102,10 +102,10 @@ class SubmittedKernels {
     std::vector<std::uint64_t> keys;
     bool all_read = true;  ///< those that can be
   };
-  /// Of kernels that were seen. Throws.
+  /// The images of kernels that were seen. Throws.
   [[nodiscard]] Images images() const;
 
-  /// Of those that were launched, as a person knows them: "axpy, softmax". Throws.
+  /// The names of those that were launched, as a person knows them: "axpy, softmax". Throws.
   [[nodiscard]] std::string names_of(std::uint32_t ordinary) const;
 
   /// Numbers kernels in that order, those that come later, too. Throws.

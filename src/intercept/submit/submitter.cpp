@@ -33,7 +33,7 @@ std::uint64_t monotonic_now_ns() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// Of a chained launch, with ours.
+/// The most attributes of a chained launch, with ours.
 constexpr unsigned most_attributes = 8;
 
 bool is_per_thread_form(contextune_fn fn) {
@@ -154,7 +154,7 @@ CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* k
   last_ = stream;
   last_may_be_followed_ = may_be_followed;
   if (!may_be_followed && launching_ != 0) {
-    // One of them may be chained, to a kernel that this one must not come between.
+    // A launch under way may be chained, to a kernel that this one must not come between.
     (void)handed_over_.wait_for(lock, std::chrono::milliseconds(100),
                                 [this] { return launching_ == 0; });
   }

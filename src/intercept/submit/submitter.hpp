@@ -23,15 +23,16 @@ namespace contextune::intercept {
 
 /// How the program's launches reach the driver: as written, chained, gathered.
 ///
-/// *Chained*: a launch gets the programmatic attribute if its kernel waits at its entry, and the
-/// call of the driver directly before it, on any thread, launched a known kernel on the same stream
-/// that neither triggers nor launches from the device, with no attribute of the program's.
+/// *Chained*: a launch gets the programmatic attribute if its kernel waits at its entry and may
+/// follow the driver call directly before it, on any thread. That call must have launched a known
+/// kernel on the same stream with no attribute of the program's. That kernel must neither trigger
+/// nor launch from the device.
 ///
 /// *Gathered*: launches of one stream are held back and handed over as one graph. Every other call
-/// of the driver by the program hands over first: the frontend sees to it while `*held` is not 0.
-/// A launch is held only if the driver accepted one of its shape before, while the GPU is at work,
-/// if none of its arguments is an address outside of its device's memory, and for
-/// `most_held_seconds` at the longest.
+/// of the driver by the program hands over first: the frontend sees to it while `*held` is not 0. A
+/// launch is held only while the GPU is at work, and for `most_held_seconds` at the longest. The
+/// driver must have accepted a launch of its shape before. None of its arguments may be an address
+/// outside of its device's memory.
 ///
 /// Any thread; nothing throws.
 class Submitter {
@@ -118,7 +119,7 @@ class Submitter {
   using Lock = std::unique_lock<std::mutex>;
 
   [[nodiscard]] Stream stream_of(const contextune_launch& call) const noexcept;
-  /// What is launched on `one` may have to come after what was on `other`: the legacy stream waits
+  /// Whether a launch on `one` may have to come after what was on `other`: the legacy stream waits
   /// for others, and they for it.
   [[nodiscard]] static bool waits_for(const Stream& one, const Stream& other) noexcept;
   [[nodiscard]] bool may_be_chained(const SubmittedKernel& kernel,
@@ -135,7 +136,8 @@ class Submitter {
   [[nodiscard]] CUresult launch_now(const contextune_launch& call, SubmittedKernel* kernel,
                                     const Stream& stream, Lock& lock) noexcept;
   [[nodiscard]] CUresult launch_chained(const contextune_launch& call) const noexcept;
-  /// Of a held launch: told by a later one, as that of an earlier launch is by the driver.
+  /// The failure of a held launch: told by a later one, as that of an earlier launch is by the
+  /// driver.
   [[nodiscard]] CUresult take_failure() noexcept { return std::exchange(failure_, CUDA_SUCCESS); }
   /// Until the program ends.
   /// @param why a clause

@@ -10,7 +10,7 @@
 
 namespace contextune::intercept {
 
-/// What one launch of one instantiation of a graph does, as far as it is measured.
+/// The work of one launch of one instantiation of a graph, as far as it is measured.
 struct GraphWork {
   struct Kernel {
     std::uint64_t shape = 0;   ///< gpu::kernel_shape
@@ -40,8 +40,8 @@ class GraphRecord {
   /// True: with this one all have come.
   bool arrived(const TimedWork& kernel);
 
-  /// What each site took. Kernels of one shape that may run in any order get the mean of their
-  /// times. Empty: the records are not those of the graph.
+  /// Each site's share of the time. Kernels of one shape that may run in any order get the mean of
+  /// their times. Empty: the records are not those of the graph.
   [[nodiscard]] std::vector<Share> shares() const;
 
  private:

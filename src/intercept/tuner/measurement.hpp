@@ -93,11 +93,11 @@ class Measurement {
   /// Moves what has arrived for that search to the end of `work`.
   void take(std::uint16_t search, std::vector<TimedWork>& work);
 
-  /// A search is over: if nobody measures any more and nobody else can be inside the driver, CUPTI
-  /// leaves the process, so that launches cost what they did before. As CUPTI waits for the GPU
-  /// then, which may itself be waiting for this thread, that happens here or in a later call of
-  /// release_when_idle, where a region begins; that of the whole process does not, so there where
-  /// the program waits. Not inside a call of NCCL.
+  /// A search is over. If nobody measures any more and nobody else can be inside the driver, CUPTI
+  /// leaves the process, so that launches cost what they did before. CUPTI waits for the GPU then,
+  /// which may itself be waiting for this thread. So it leaves here or in a later call of
+  /// release_when_idle, where a region begins. The region of the whole process does not begin, so
+  /// for it CUPTI leaves where the program waits. Not inside a call of NCCL.
   void release_cupti();
   void release_when_idle() noexcept {
     if (wants_release()) retry_release();
@@ -138,7 +138,7 @@ class Measurement {
 
  private:
   bool open_locked();
-  /// What tuning costs beside its passes: one line in the log.
+  /// Logs what tuning costs beside its passes, in one line.
   void say(const char* action, double begin);
   void close_locked();
   void collect_locked();

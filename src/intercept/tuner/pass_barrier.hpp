@@ -9,16 +9,16 @@
 
 namespace contextune::intercept {
 
-/// A barrier before each pass that several ranks have agreed on; see the option `align`. One
-/// thread; waits, with a deadline.
+/// A barrier before each pass that several ranks have agreed on; see the option `align`. Used by
+/// one thread; waits, with a deadline.
 class PassBarrier {
  public:
-  /// What becomes of the pass.
+  /// The outcome for the pass.
   enum class Outcome {
     Begins,    ///< on all ranks, now
-    Overran,   ///< on none: what came before it has not ended here
-    CutShort,  ///< on none: what came before it has not ended on another rank
-    Lost       ///< on none: they have lost one another; see why()
+    Overran,   ///< on none: work before it has not ended here
+    CutShort,  ///< on none: work before it has not ended on another rank
+    Lost       ///< on none: they lost one another; see why()
   };
 
   /// @param patience seconds that what comes before a pass may take

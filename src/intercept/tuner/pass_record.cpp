@@ -54,7 +54,7 @@ void PassRecord::graph_launched(std::uint16_t slot, const GraphWork& work, bool 
   for (const GraphWork::Launches& site : work.sites) {
     SiteCount& counted_site = count(site.site);
     counted_site.calls += site.launches;
-    // What is not told apart stays owed, so that the site gets no time that is not its own.
+    // Records that are not told apart stay owed, so that the site gets no time that is not its own.
     counted_site.records += site.launches;
   }
 }
@@ -97,7 +97,7 @@ void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
 
 std::vector<double> PassRecord::span_seconds() const {
   std::vector<double> seconds(sites_.size(), 0.0);
-  // What a call left out of its records shows in the count of its site.
+  // Records that a call left out show in the count of its site.
   for (const CallSpan& call : calls_)
     if (call.last_end > call.first_start) seconds[call.site] += call.last_end - call.first_start;
   return seconds;

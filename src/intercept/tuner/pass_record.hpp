@@ -13,7 +13,7 @@
 
 namespace contextune::intercept {
 
-/// What was launched in one pass, and what has come in about it. Not thread-safe.
+/// The launches of one pass, and the results that have come in about it. Not thread-safe.
 class PassRecord {
  public:
   struct SiteCount {
@@ -77,7 +77,7 @@ class PassRecord {
   [[nodiscard]] PassResult result(bool mean) const;
 
  private:
-  /// One call that is timed as a span.
+  /// A call that is timed as a span.
   struct CallSpan {
     SiteIndex site = no_site;
     double first_start = std::numeric_limits<double>::infinity();

@@ -14,24 +14,24 @@
 
 namespace contextune::intercept {
 
-/// What one search runs that this process is not known to survive: trials, and winners that an
-/// earlier run or another rank has found, which run at once. Each is in flight, for the journal,
-/// until the GPU has ended an entry with it: it may be the last thing that this process does.
-/// Not thread-safe, but has_winners(): a part of one search, which serialises calls.
+/// The configs that one search runs and that this process is not known to survive. They are trials,
+/// and winners that an earlier run or another rank has found, which run at once. Each is in flight,
+/// for the journal, until the GPU has ended an entry with it: it may be the last thing that this
+/// process does. Not thread-safe, but has_winners(): a part of one search, which serialises calls.
 class Probation {
  public:
   using Trials = SearchResults::Trials;
 
   Probation(SearchResults& results, ProcessStore& store) : results_(results), store_(store) {}
 
-  /// Of the number that comes next. It lives as long as the process.
+  /// Adds the site, which gets the next number. It lives as long as the process.
   void add_site(const Site& site, std::size_t num_configs, std::optional<StoredWinner> stored,
                 Suspicions suspicions);
   [[nodiscard]] std::size_t num_sites() const noexcept { return prospects_.size(); }
   /// From now on every site runs its default.
   void stop() noexcept { stopped_ = true; }
 
-  // What is known of a config before it is tried; of a site that was not added, everything may be.
+  // Knowledge of a config before it is tried; of a site that was not added, every config may be.
   [[nodiscard]] bool survived(SiteIndex site, std::uint32_t config) const {
     return prospects_[site].survived[config];
   }

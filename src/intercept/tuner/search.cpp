@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
-// Of passes that are to be compared without CUPTI: to look whether it can leave takes up to 0.1 ms.
+// For passes to be compared without CUPTI: to look whether it can leave takes up to 0.1 ms.
 constexpr int most_release_tries = 8;
 // Between two looks whether an entry may begin.
 constexpr std::chrono::microseconds least_settle_pause{50};
@@ -79,7 +79,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   sites_.push_back(&site);
   probation_.add_site(site, named.configs.size(), named.stored, std::move(suspicions));
   if (named.stored) {
-    // What is known runs from this launch on.
+    // The winner that is known runs from this launch on.
     site.set_planned(tuning_->winners()[site.index]);
     site.set_settled(tuning_->winners()[site.index]);
   }

@@ -33,7 +33,7 @@ enum class RegionClock {
   Work    ///< a window of one site's launches: the mean of their own times (`process`)
 };
 
-/// What launches of an entry have to report.
+/// The reports that launches of an entry have to make.
 enum class Watch : std::uint8_t {
   Nothing,   ///< all is settled: the launch path touches nothing shared
   Count,     ///< which sites were launched
@@ -56,9 +56,9 @@ struct SearchFigures {
 class OpenPass;
 class Screening;
 
-/// One tuning in a running program: makes passes of entries, counts what was launched in them, and
-/// hands the times that come in later to core's RegionTuning. Any thread; one entry at a time,
-/// which the owner sees to. Lives as long as the process.
+/// A tuning in a running program. It makes passes of entries, counts what was launched in them, and
+/// hands the times that come in later to core's RegionTuning. Any thread may call it; the owner
+/// sees to it that there is one entry at a time. Lives as long as the process.
 class Search {
  public:
   /// Makes what decides, given who is told of it, and whether sites of the region are stored.
@@ -165,15 +165,15 @@ class Search {
 
   /// Those of the configs that the site was added without are not tried in this run only.
   void leave_out(const Site& site, std::span<const std::uint32_t> configs);
-  /// One that the site was added without computes something else than the default.
+  /// A config that the site was added without computes something else than the default.
   void was_wrong(const Site& site, std::uint32_t config);
 
   /// The config computes something else than the default: it is never run again. Between entries.
   void reject(const Site& site, std::uint32_t config);
 
-  /// What was measured of the configs of a site whose calls are spans; in order of the samples.
+  /// The measurements of a config of a site whose calls are spans; in order of the samples.
   [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
-  /// What the run has measured whose winner a site started with. Absent: nothing.
+  /// The measurements of a config in the run whose winner a site started with. Absent: none.
   [[nodiscard]] std::optional<StoredTrial> stored_trial(const Site& site,
                                                         std::uint32_t config) const;
 
@@ -212,7 +212,7 @@ class Search {
   void note_in_flight();
   /// Has what was measured so far stored, from time to time or at once.
   void keep_so_far(double now, bool at_once);
-  /// What is waited for has not ended in time, so the search ends.
+  /// Work that is waited for has not ended in time, so the search ends.
   void overrun();
   void note_winners();
   [[nodiscard]] bool open_probe(bool is_all);

@@ -1,4 +1,4 @@
-// What comes in about entries that have ended: times of launches, and of whole entries.
+// Arrivals about entries that have ended: times of launches, and of whole entries.
 #include <algorithm>
 #include <cmath>
 

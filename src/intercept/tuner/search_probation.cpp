@@ -1,4 +1,4 @@
-// What is in flight of a search: see Probation.
+// The configs of a search that are in flight: see Probation.
 #include <algorithm>
 
 #include "gpu/clock/span_timer.hpp"

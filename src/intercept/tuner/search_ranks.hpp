@@ -14,7 +14,7 @@ namespace contextune::intercept {
 
 class Search;
 
-/// What one search has to do with other ranks, under its lock: TuningRanks says what each call
+/// The dealings of one search with other ranks, under its lock: TuningRanks says what each call
 /// means. Any thread.
 class SearchRanks {
  public:

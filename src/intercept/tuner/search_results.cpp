@@ -272,14 +272,14 @@ void SearchResults::winner(const WinnerEvent& heard) {
   const bool is_found =
       event.reason != WinnerReason::Only && event.reason != WinnerReason::Pinned &&
       event.reason != WinnerReason::NoSamples && !event.cut_short &&
-      // Of what was stored it is noted that it failed: the next run tunes the site.
+      // A stored config that failed is noted as such: the next run tunes the site.
       !(event.reason == WinnerReason::Failed && site.stored);
-  // What came from the store is there already, unless it had to be shown again.
+  // A winner that came from the store is there already, unless it had to be shown again.
   bool was_tried = false;
   for (std::size_t config = 0; config < site.trials.size(); ++config) {
     const Samples& one = site.trials[config];
     if (one.status == TrialStatus::Untried || one.status == TrialStatus::Known) continue;
-    // What is left out in every run, and is stored so, is none either.
+    // A config that every run leaves out, and that is stored so, was not tried either.
     const StoredTrial* const before = one.seconds.empty() ? known_trial(site, config) : nullptr;
     was_tried = was_tried || before == nullptr || before->status != one.status;
   }
@@ -320,7 +320,7 @@ void SearchResults::confirm(const ConfirmEvent& event) {
 bool SearchResults::was_confirmed(const Site& site, const StoredSite* before) const {
   if (site.winner->config == 0) return true;
   if (confirm_ && confirm_->pairs > 0) return true;  // it was not dropped
-  // What runs unchanged is no news to a confirmation.
+  // A config that runs unchanged is no news to a confirmation.
   return site.stored == site.winner->config && !site.needs_confirm && before != nullptr &&
          (!before->terms || before->terms->confirmed);
 }
@@ -369,7 +369,7 @@ StoredSite SearchResults::stored(const Site& site) const {
       const bool judged_by_region =
           site.objective == Objective::Region && site.winner->reason != WinnerReason::Stored;
       const StoredTrial* const known = known_trial(site, config);
-      // What failed under stricter terms has not failed under these.
+      // A config that failed under stricter terms has not failed under these.
       if (known != nullptr &&
           (known->status == TrialStatus::Crashed || counts_as_tried(*known, *before, judging_))) {
         trial = *known;

@@ -13,9 +13,9 @@
 
 namespace contextune::intercept {
 
-/// What one search has found out, on its way to the store and to the log: passes everything on to
-/// another observer, and keeps of it what a later run is to know.
-/// Not thread-safe: used by one search, which serialises calls.
+/// The findings of one search, on their way to the store and to the log. It passes everything on to
+/// another observer, and keeps of it what a later run is to know. Not thread-safe: used by one
+/// search, which serialises calls.
 class SearchResults final : public TuningObserver {
  public:
   SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as, Judging judging,
@@ -31,7 +31,7 @@ class SearchResults final : public TuningObserver {
   /// with what is.
   [[nodiscard]] bool store_is_complete() const noexcept { return is_complete_; }
 
-  /// What is stored of a site that is about to be added.
+  /// Finds what is stored of a site that is about to be added.
   /// @param key as RegionTuning::public_key has it
   /// @param code of its kernel; winners that are stored for other code count no more (said)
   [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key,
@@ -43,7 +43,7 @@ class SearchResults final : public TuningObserver {
   /// Whether the last find() met a winner of other code, or another declaration.
   [[nodiscard]] bool is_outdated() const noexcept { return is_outdated_; }
 
-  /// What earlier processes were trying of it when they ended abnormally.
+  /// Configs of the site that earlier processes were trying when they ended abnormally.
   [[nodiscard]] Suspicions suspicions(const SiteSpec& spec, const Key& key) const;
 
   /// It was added under that number; `spec` with that key. `default_choice` as log::SiteFacts has
@@ -62,7 +62,7 @@ class SearchResults final : public TuningObserver {
   /// False: they were before.
   bool set_in_flight(const Trials& trials);
   [[nodiscard]] const Trials& in_flight() const noexcept { return in_flight_; }
-  /// One more is.
+  /// Adds one to those in flight.
   void add_in_flight(SiteIndex site, std::uint32_t config);
   /// It computes what the default does: the two were compared.
   void note_compared(SiteIndex site, std::uint32_t config);
@@ -78,7 +78,7 @@ class SearchResults final : public TuningObserver {
   /// the next run measures only the rest.
   void save_so_far();
 
-  /// What was stored of a site, or would be, has failed: it is taken out of the store.
+  /// A config that was stored of a site, or would be, has failed: it is taken out of the store.
   /// @return false: it is nothing that the store has, or would get
   bool note_failed(SiteIndex site, std::uint32_t config, TrialStatus why);
 
@@ -86,8 +86,8 @@ class SearchResults final : public TuningObserver {
   /// @return false: there are none
   bool note_unfinished();
 
-  /// What earlier runs have measured of a config, where what is stored of the site counts; null:
-  /// nothing.
+  /// The measurements of a config in earlier runs, where what is stored of the site counts; null:
+  /// none.
   [[nodiscard]] const StoredTrial* stored_trial(SiteIndex site, std::uint32_t config) const;
 
   /// Whether a site was compared with its default, here or in an earlier run.
@@ -109,7 +109,7 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] const std::string& why_untuned() const noexcept { return why_untuned_; }
 
  private:
-  /// One config.
+  /// The samples of one config.
   struct Samples {
     TrialStatus status = TrialStatus::Untried;
     std::vector<double> seconds;
@@ -148,12 +148,12 @@ class SearchResults final : public TuningObserver {
   /// How what is stored of a site stands to the code that is there now.
   enum class Code { Same, Redeclared, Other, Untold };
   [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
-  /// What is stored of a site, if need be from before its space got more configs; null: nothing.
+  /// The stored form of a site, if need be from before its space got more configs; null: none.
   [[nodiscard]] const StoredSite* find_stored(const std::string& name, const Key& stored_key,
                                               std::span<const Config> configs) const;
   /// The core numbers configs; people know them by their values.
   [[nodiscard]] std::string with_values(SiteIndex site, const std::string& text) const;
-  /// What is stored of a config of a site; null: nothing.
+  /// The stored trial of a config of a site; null: none.
   [[nodiscard]] const StoredTrial* known_trial(const Site& site, std::size_t config) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
   /// The site with the best of the configs that were measured as often as its default, and without

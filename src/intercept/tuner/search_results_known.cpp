@@ -1,4 +1,4 @@
-// What earlier runs have found out of the configs of a site.
+// The findings of earlier runs about the configs of a site.
 #include <algorithm>
 
 #include "intercept/tuner/search_results.hpp"

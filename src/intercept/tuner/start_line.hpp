@@ -8,8 +8,8 @@
 
 namespace contextune::intercept {
 
-/// Where ranks wait for one another, and go on at the same moment if they are of one host: else
-/// whoever heard of it first would wait in what comes next for whoever heard of it last. One
+/// Where ranks wait for one another, and go on at the same moment if they are of one host. Without
+/// that, the first rank to hear of it would wait in what comes next for the last. Used by one
 /// thread; waits, with a deadline.
 class StartLine {
  public:

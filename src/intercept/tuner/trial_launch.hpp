@@ -5,9 +5,9 @@
 
 namespace contextune::intercept {
 
-/// One launch through the real driver under one config: times it where the search wants that, and
-/// launches as written in the same breath where the config cannot be launched. Shared by the kinds
-/// of regions. Any thread.
+/// Makes a launch through the real driver under one config, and times it where the search wants
+/// that. It launches as written in the same breath where the config cannot be launched. Shared by
+/// the kinds of regions. Any thread.
 class TrialLaunch {
  public:
   TrialLaunch(const LaunchRegion& region, const RegionServices& services, SiteTable& table)
