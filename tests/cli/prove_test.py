@@ -21,8 +21,10 @@ if not bare:
             % os.environ.get("REASON", "not_settled") if open_search
             else "event=confirm region=auto verdict=kept gain=0.2 bound=0.1 pairs=4 tries=1")
     with (folder / "rank-0.log").open("a") as log:
-        log.write("2026-11-20T20:33:53.120Z run=%s pid=%d rank=0 level=info %s\\n"
-                  % (os.environ["CONTEXTUNE_RUN_ID"], os.getpid(), line))
+        for pid, line in ((os.getpid(), line), (os.getpid() + 1, os.environ.get("HELPER"))):
+            if line is not None:
+                log.write("2026-11-20T20:33:53.120Z run=%s pid=%d rank=0 level=info %s\\n"
+                          % (os.environ["CONTEXTUNE_RUN_ID"], pid, line))
 exec(os.environ.get("THEN", "print('sum 42')"))
 '''
 
@@ -60,6 +62,12 @@ class Prove(CommandTest):
         result = self.prove(OPEN_RUNS="9", REASON="nothing_repeats")
         self.assertEqual(self.notes.read_text(), "b" + "t" + "bt" + "tb")
         self.assertRegex(result.stderr, r"search +nothing was found that repeats\n")
+
+    def test_a_helper_process_that_finds_nothing_does_not_speak_for_the_program(self):
+        nothing = "event=fallback reason=nothing_repeats region=auto site=launches text=x"
+        self.assertRegex(self.prove(HELPER=nothing).stderr, r"search +nothing was found that repeats\n")
+        result = self.prove(OPEN_RUNS="9", REASON="nothing_repeats", HELPER="event=submission region=auto state=settled")
+        self.assertRegex(result.stderr, r"search +settled after 1 run of ")
 
     def test_times_may_differ_and_results_may_not(self):
         times = self.prove(THEN="print(f'took {10 ** (len(runs) % 4):6} us, x = a')")

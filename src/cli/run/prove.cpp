@@ -157,6 +157,17 @@ bool says(const RunWatch& watch, std::string_view reason) {
   });
 }
 
+// A helper process of the program may find nothing where the program itself does.
+bool has_settled(const RunWatch& watch) {
+  const auto& processes = watch.processes();
+  return std::any_of(processes.begin(), processes.end(), [](const log::ProcessReport& process) {
+    return std::any_of(process.regions.begin(), process.regions.end(),
+                       [](const log::RegionReport& region) {
+                         return region.submission && region.submission->state == "settled";
+                       });
+  });
+}
+
 class Prover {
  public:
   Prover(const RunRequest& request, RunSetup setup, Reporter& reporter)
@@ -239,7 +250,7 @@ class Prover {
         return;
       }
       if (says(watch, "not_settled")) continue;
-      settled_ = says(watch, "nothing_repeats")
+      settled_ = says(watch, "nothing_repeats") && !has_settled(watch)
                      ? "nothing was found that repeats"
                      : "settled after " + count_text(static_cast<unsigned>(i), "run", "runs") +
                            " of " + took;
