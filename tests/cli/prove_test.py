@@ -104,6 +104,10 @@ class Prove(CommandTest):
         other = self.prove("--clock", clock, THEN="x = 7 if bare else 8; " + says)
         self.assertIn("the same but for numbers", other.stderr)
 
+        no_number = self.prove("--clock", r"took (\w+)", THEN="print('took', 1 if bare else 'x')")
+        self.assertIn("the same in every byte but for what --clock matches", no_number.stderr)
+        self.assertIn("own clock  NOT in the output of every run", no_number.stderr)
+
     def test_a_clock_that_cannot_be_read_is_refused(self):
         for clock, why in (("(", "--clock (: "), ("took", "there is no group in it"),
                            ("(sum)", "no line of the output has a time there")):

@@ -191,7 +191,7 @@ class Prover {
   int prove() {
     std::vector<ProvedRun> runs;
     runs.push_back(run_bare(Shown::Yes));
-    if (clock_ && !(runs.front().own_time > 0))
+    if (clock_ && !(runs.front().own_time > 0.0))
       throw Error("--clock " + request_.clock + ": no line of the output has a time there");
     settle();
     for (int i = 0; i < request_.prove; ++i) {

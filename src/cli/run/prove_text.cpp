@@ -66,7 +66,7 @@ std::string end_text(int wait_status) {
 std::string output_line(const Proof& proof) {
   if (proof.tuned == Likeness::Same && proof.bare == Likeness::Same)
     return std::string("the same in every byte") +
-           (proof.own ? " but for what --clock matches" : "");
+           (proof.has_clock ? " but for what --clock matches" : "");
   if (proof.tuned == Likeness::Different) {
     return proof.bare == Likeness::Different
                ? "differs, and differs between bare runs as well: nothing can be said of it"
@@ -148,7 +148,8 @@ Proof proof_of(const std::vector<ProvedRun>& runs) {
   std::vector<double> own_tuned;
   for (const ProvedRun& run : runs) {
     (run.tuned ? tuned : bare).push_back(run.seconds);
-    if (run.own_time > 0) (run.tuned ? own_tuned : own_bare).push_back(run.own_time);
+    proof.has_clock = proof.has_clock || run.own_time.has_value();
+    if (run.own_time > 0.0) (run.tuned ? own_tuned : own_bare).push_back(*run.own_time);
     Likeness& least = run.tuned ? proof.tuned : proof.bare;
     least = std::max(least, likeness(runs.front().output, run.output));
     proof.same_status = proof.same_status && run.wait_status == runs.front().wait_status;

@@ -14,7 +14,8 @@ struct ProvedRun {
   double seconds = 0;
   int wait_status = 0;
   std::string output;
-  double own_time = 0;  ///< in whatever unit it prints; NaN: it printed none
+  /// In whatever unit it prints; NaN: it printed none. Absent: no clock was asked for.
+  std::optional<double> own_time;
 };
 
 /// The number in the expression's first group, in the last line that has one; NaN: there is none.
@@ -41,6 +42,7 @@ struct Proof {
   Likeness tuned = Likeness::Same;  ///< the least like of the tuned runs, to the first bare one
   Likeness bare = Likeness::Same;   ///< of the other bare runs
   bool same_status = true;
+  bool has_clock = false;      ///< outputs are compared without what its expression matches
   Speedup wall;                ///< in seconds
   std::optional<Speedup> own;  ///< by the program's own clock, where all runs have one
 

@@ -696,9 +696,8 @@ void SubmissionTuning::finish() noexcept {
       // The driver is not asked any more: what the region begins with stays without a name.
       if (const auto region = found_region())
         log::write_found_region(log_.lines(), region_name, text_of(*region));
-      if (steps_ != 0)
-        log_.fallback(leader_ == 0 ? FallbackReason::NothingRepeats : FallbackReason::NotSettled,
-                      region_name, site_name, {});
+      log_.fallback(leader_ == 0 ? FallbackReason::NothingRepeats : FallbackReason::NotSettled,
+                    region_name, site_name, {});
       const bool has_shown_enough = leader_ != 0 || steps_ >= steps_without_period;
       if (leader_ == 0 && has_shown_enough) search_->nothing_repeats();
       if (has_shown_enough) save();
