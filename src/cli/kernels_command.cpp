@@ -23,7 +23,7 @@ using gpu::CodeKernels;
 using gpu::NoEntryWait;
 
 constexpr std::size_t most_listed = 40;
-constexpr std::size_t most_name_columns = 64;
+constexpr std::size_t most_kernel_columns = 64;
 constexpr int known_architecture = 90;
 
 std::string architecture_text(int architecture) {
@@ -113,7 +113,7 @@ class KernelList {
               << std::right << std::setw(9) << registers << "  " << std::left << std::setw(16)
               << verdict << "  "
               << shortened(log::printable(gpu::demangled_kernel_name(kernel.symbol)),
-                           most_name_columns)
+                           most_kernel_columns)
               << "\n";
   }
 

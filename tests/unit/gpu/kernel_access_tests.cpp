@@ -16,7 +16,7 @@ std::string ptx(const std::string& parameters, const std::string& body,
 
 const std::string three = ".param .u32 n, .param .u64 x, .param .u64 .ptr .global .align 4 y";
 // %rd3 and %rd4 are elements of x and y that belong to the thread.
-const std::string begin = R"(
+const std::string header = R"(
   .reg .pred %p<3>;  .reg .b32 %r<9>;  .reg .f32 %f<9>;  .reg .b64 %rd<9>;
   ld.param.u32 %r1, [n];
   ld.param.u64 %rd1, [x];
@@ -30,7 +30,7 @@ const std::string begin = R"(
 )";
 
 KernelAccess access(const std::string& body, const std::string& before = "") {
-  return read_ptx_accesses(ptx(three, begin + body, before)).at("kernel");
+  return read_ptx_accesses(ptx(three, header + body, before)).at("kernel");
 }
 
 /// "1=r 2=w! total=r", by the numbers of the parameters and the names of variables.
@@ -150,7 +150,7 @@ TEST_CASE("Comments, places in the source and scopes are no code", "[access]") {
 
 TEST_CASE("Text that is no PTX, or is cut off at any byte, is read to its end", "[access]") {
   const std::string whole =
-      ptx(three, begin + "ld.global.f32 %f1, [%rd3]; st.global.f32 [%rd4], %f1;");
+      ptx(three, header + "ld.global.f32 %f1, [%rd3]; st.global.f32 [%rd4], %f1;");
   for (std::size_t size = 0; size < whole.size(); ++size)
     CHECK(read_ptx_accesses(whole.substr(0, size)).size() <= 1);
   CHECK(read_ptx_accesses("no PTX").empty());
