@@ -18,7 +18,7 @@
 #include "api/region_table.hpp"
 #include "api/repetition_rule.hpp"
 #include "api/snapshot.hpp"
-#include "api/tunable_record.hpp"
+#include "api/tunable/tunable_record.hpp"
 #include "core/agreement/rank_list.hpp"
 #include "core/value/option_table.hpp"
 #include "intercept/replay/repetition_check.hpp"

@@ -13,7 +13,7 @@
 #include "api/last_error.hpp"
 #include "api/limits.hpp"
 #include "api/process.hpp"
-#include "api/tunable_registry.hpp"
+#include "api/tunable/tunable_registry.hpp"
 
 namespace contextune::api {
 namespace {

@@ -170,7 +170,7 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
     const auto done = search_in_region(choice, problem, *now, *region, call);
     return done ? *done : run_known(choice, problem, call);
   }
-  if (problem.has_sites()) {
+  if (problem.sites.last() != nullptr) {
     if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
   }
   if (const auto of_other_size = known_of_other_size(choice, problem))
@@ -224,7 +224,8 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
   const bool in_region =
       choice->options.select == contextune_select_deferred && region_around(*now) != nullptr;
   if (in_region) return screened ? contextune_want_call : contextune_want_memory;
-  if (screened && problem->has_sites() && problem->find_settled(current_device()) != nullptr)
+  if (screened && problem->sites.last() != nullptr &&
+      problem->sites.find_settled(current_device()) != nullptr)
     return contextune_want_call;
   const auto of_other_size = known_of_other_size(*choice, *problem);
   if (of_other_size) about.of_other_size = *of_other_size;
@@ -246,7 +247,7 @@ int measure_choice(contextune_choice* choice, uint32_t number,
     const std::lock_guard lock(choice->search_mutex);
     const bool is_known =
         problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
-        problem->find_settled(current_device()) != nullptr;
+        problem->sites.find_settled(current_device()) != nullptr;
     const Searching searching;
     if (!is_known && may_search_alone(*choice, *now))
       static_cast<void>(search_alone(*choice, *problem, *now, *alone, true));

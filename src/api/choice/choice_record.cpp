@@ -38,25 +38,11 @@ std::vector<std::string> listed_names(std::string_view list) {
 
 }  // namespace
 
-TunableSite* ChoiceProblem::find(const intercept::Region* region, int device) const noexcept {
-  for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
-       site = site->next)
-    if (site->region == region && site->device == device) return site;
-  return nullptr;
-}
-
 ChoiceProblem* ChoiceProblem::on(int wanted) noexcept {
   ChoiceProblem* one = this;
   while (one != nullptr && one->on_device.load(std::memory_order_relaxed) != wanted)
     one = one->elsewhere.load(std::memory_order_acquire);
   return one;
-}
-
-TunableSite* ChoiceProblem::find_settled(int device) const noexcept {
-  for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
-       site = site->next)
-    if (site->device == device && site->site != nullptr && site->region->finished()) return site;
-  return nullptr;
 }
 
 }  // namespace contextune::api
@@ -168,23 +154,15 @@ std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
   }
   const std::string text = key.to_string();
   const std::lock_guard lock(mutex_);
-  if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
-  const std::uint32_t number = num_problems_.load(std::memory_order_relaxed);
-  if (number == max_problems) return no_problem;
-  const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
-  if (chunks_[chunk] == nullptr)
-    chunks_[chunk] = std::make_unique<ChoiceProblem[]>(std::size_t{1} << chunk);
-  ChoiceProblem& problem = chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
-  if (asked.bytes != 0) problem.bytes = buckets.bucket_of(asked.bytes);
-  problem.type = asked.type == nullptr ? "" : asked.type;
-  problem.ranks = asked.ranks;
-  problem.key_text = asked.key == nullptr ? "" : asked.key;
-  problem.key = std::move(key);
-  problem.label = text.empty() ? site_name : site_name + "{" + text + "}";
-  if (contextune::intercept::Runtime* now = contextune::api::runtime()) make_ready(problem, *now);
-  numbers_.emplace(text, number);
-  num_problems_.store(number + 1, std::memory_order_release);
-  return number;
+  return problems_.number_of(text, [&](ChoiceProblem& problem) {
+    if (asked.bytes != 0) problem.bytes = buckets.bucket_of(asked.bytes);
+    problem.type = asked.type == nullptr ? "" : asked.type;
+    problem.ranks = asked.ranks;
+    problem.key_text = asked.key == nullptr ? "" : asked.key;
+    problem.key = key;
+    problem.label = text.empty() ? site_name : site_name + "{" + text + "}";
+    if (contextune::intercept::Runtime* now = contextune::api::runtime()) make_ready(problem, *now);
+  });
 }
 
 void contextune_choice::make_ready(ChoiceProblem& problem,
@@ -220,7 +198,7 @@ bool contextune_choice::can_do(const Implementation& implementation,
 std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProblem& problem) {
   std::vector<ChoiceProblem*> found;
   const std::lock_guard lock(mutex_);
-  const std::uint32_t count = num_problems_.load(std::memory_order_relaxed);
+  const std::uint32_t count = problems_.size();
   for (std::uint32_t i = 0; i < count; ++i) {
     ChoiceProblem* const one = first(i)->on(problem.on_device.load(std::memory_order_relaxed));
     if (one != nullptr && one != &problem && one->is_ready.load(std::memory_order_relaxed) &&

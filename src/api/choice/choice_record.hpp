@@ -1,10 +1,7 @@
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,7 +13,8 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "api/tunable_record.hpp"
+#include "api/tunable/numbered_problems.hpp"
+#include "api/tunable/problem_sites.hpp"
 #include "core/coordination/lockstep.hpp"
 #include "core/value/result_tolerance.hpp"
 #include "intercept/ranks/rank_group.hpp"
@@ -77,20 +75,13 @@ struct ChoiceProblem {
   /// size runs it. It was looked for when the choice's num_settled was `borrowed_as_of`.
   std::atomic<std::uint32_t> borrowed{unsettled};
   std::atomic<std::uint32_t> borrowed_as_of{0};
-  std::atomic<TunableSite*> sites{nullptr};
+  ProblemSites sites;
   /// Where it is done; -1: nowhere yet, or by several ranks, each on a device of its own.
   std::atomic<int> on_device{-1};
   std::atomic<ChoiceProblem*> elsewhere{nullptr};  ///< the same on the next device
 
   /// The same on that device; null: it was not called for there. The first device has the first.
   [[nodiscard]] ChoiceProblem* on(int device) noexcept;
-  /// Whether it was called in some region, its own included.
-  [[nodiscard]] bool has_sites() const noexcept {
-    return sites.load(std::memory_order_acquire) != nullptr;
-  }
-  [[nodiscard]] TunableSite* find(const intercept::Region* region, int device) const noexcept;
-  /// As of TunableProblem.
-  [[nodiscard]] TunableSite* find_settled(int device) const noexcept;
 };
 
 }  // namespace contextune::api
@@ -136,7 +127,7 @@ struct contextune_choice {
   [[nodiscard]] contextune::api::ChoiceProblem* problem(std::uint32_t number) noexcept;
   /// Whether that is the number of a problem, which problem() may not have yet.
   [[nodiscard]] bool knows(std::uint32_t number) const noexcept { return first(number) != nullptr; }
-  /// The number of a problem, new or not; no_problem when there are too many.
+  /// The number of a problem, new or not; Problems::none when there are too many.
   /// @throws Error if its key cannot be read
   [[nodiscard]] std::uint32_t number_of(const contextune_problem& problem);
 
@@ -144,15 +135,12 @@ struct contextune_choice {
   [[nodiscard]] std::vector<contextune::api::ChoiceProblem*> of_other_sizes(
       const contextune::api::ChoiceProblem& problem);
 
-  static constexpr std::uint32_t no_problem = 0xffffffffU;
-  static constexpr std::uint32_t max_problems = (1U << 14U) - 1;
+  using Problems = contextune::api::NumberedProblems<contextune::api::ChoiceProblem, 14>;
 
  private:
   /// On the device that it was first called on.
   [[nodiscard]] contextune::api::ChoiceProblem* first(std::uint32_t number) const noexcept {
-    if (number >= num_problems_.load(std::memory_order_acquire)) return nullptr;
-    const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
-    return &chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
+    return problems_.at(number);
   }
   [[nodiscard]] contextune::api::ChoiceProblem* make_on(contextune::api::ChoiceProblem& first,
                                                         int device) noexcept;
@@ -173,8 +161,5 @@ struct contextune_choice {
   std::vector<std::string> only_;  ///< names of its own; empty: all may run
   bool knows_operator_ = false;
   std::mutex mutex_;
-  std::map<std::string, std::uint32_t> numbers_;
-  std::atomic<std::uint32_t> num_problems_{0};
-  /// Chunk i holds 2^i problems, so that none ever moves.
-  std::array<std::unique_ptr<contextune::api::ChoiceProblem[]>, 14> chunks_;
+  Problems problems_;
 };

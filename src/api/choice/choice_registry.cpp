@@ -135,7 +135,7 @@ int add_implementation(contextune_choice* choice, const contextune_implementatio
 uint32_t choice_problem(contextune_choice* choice, const contextune_problem* problem) noexcept {
   if (choice == nullptr || problem == nullptr || choice->implementations.empty()) {
     fail("a choice without implementations is called; add one");
-    return contextune_choice::no_problem;
+    return contextune_choice::Problems::none;
   }
   try {
     choice->called.store(true, std::memory_order_release);
@@ -146,13 +146,13 @@ uint32_t choice_problem(contextune_choice* choice, const contextune_problem* pro
     contextune_problem whole = whole_of(problem);
     if (choice->options.ranks > 0) whole.ranks = choice->options.ranks;
     const std::uint32_t number = choice->number_of(whole);
-    if (number == contextune_choice::no_problem)
+    if (number == contextune_choice::Problems::none)
       fail("choice '" + choice->name +
            "' has too many problems; give it a coarser key, or buckets");
     return number;
   } catch (const std::exception& error) {
     fail(error.what());
-    return contextune_choice::no_problem;
+    return contextune_choice::Problems::none;
   }
 }
 
@@ -185,8 +185,8 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
     static_cast<void>(fail_unready(choice, number));
     return 0;
   }
-  const TunableSite* site = problem->find_settled(current_device());
-  if (site == nullptr) site = problem->sites.load(std::memory_order_acquire);
+  const ProblemSite* site = problem->sites.find_settled(current_device());
+  if (site == nullptr) site = problem->sites.last();
   const intercept::Site* const measured = site == nullptr ? nullptr : site->site;
   std::uint32_t winner = problem->settled.load(std::memory_order_acquire);
   if (winner == ChoiceProblem::unsettled && measured != nullptr) winner = measured->settled();

@@ -24,7 +24,7 @@ using intercept::Runtime;
 using intercept::TunableCall;
 
 /// The problem's site in a region that it was not called in yet.
-TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, Region& region,
+ProblemSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, Region& region,
                       int device) {
   intercept::TunableSpec spec;
   spec.name = choice.site_name;
@@ -48,11 +48,7 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
       if (problem.candidates[i].state == ChoiceCandidate::State::Wrong)
         site->search->was_wrong(*site, i);
   }
-  auto* added =
-      new TunableSite{&region, device, site, problem.sites.load(std::memory_order_acquire)};
-  while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
-  }
-  return added;
+  return problem.sites.add(region, device, site);
 }
 
 /// A hash of what all ranks must have before them to try the same at the same time.
@@ -95,7 +91,8 @@ void set_up(contextune_entry& entry, const contextune_choice& choice,
 /// they will have. They would begin on an idle GPU else, and a call whose launch takes the host
 /// long would pay for that once a pass, which it never does in a loop.
 void lead_in(const ChoiceProblem& problem, const Region* region, const contextune_choice_run& run) {
-  const TunableSite* at = region == nullptr ? nullptr : problem.find(region, current_device());
+  const ProblemSite* at =
+      region == nullptr ? nullptr : problem.sites.find(region, current_device());
   if (at == nullptr || at->site == nullptr || !at->site->search->pass().compares_regions()) return;
   const std::uint32_t config = at->site->planned();
   if (config >= problem.candidates.size()) return;
@@ -114,9 +111,9 @@ bool may_repeat(const contextune_choice& choice, const contextune_choice_run& ru
 std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem, Region* region,
                                   const contextune_choice_run& call) noexcept {
   const int device = current_device();
-  TunableSite* site = region == nullptr ? problem.find_settled(device) : nullptr;
+  ProblemSite* site = region == nullptr ? problem.sites.find_settled(device) : nullptr;
   if (region != nullptr) {
-    site = problem.find(region, device);
+    site = problem.sites.find(region, device);
     try {
       if (site == nullptr) site = add_site(choice, problem, *region, device);
     } catch (const std::exception&) {
@@ -172,7 +169,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   std::atomic<bool> refused{false};
   const auto find_winner = [&](const Region* region) {
     finished = region != nullptr && region->finished();
-    const TunableSite* site = finished ? problem.find(region, current_device()) : nullptr;
+    const ProblemSite* site = finished ? problem.sites.find(region, current_device()) : nullptr;
     if (site != nullptr && site->site != nullptr) winner = site->site->settled();
   };
   const auto agree = [&] {

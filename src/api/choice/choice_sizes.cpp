@@ -16,7 +16,8 @@ const ChoiceCandidate* winner_of(const ChoiceProblem& problem, int device) noexc
   if (problem.candidates.size() < 2) return nullptr;  // nothing was compared with anything
   std::uint32_t winner = problem.settled.load(std::memory_order_acquire);
   if (winner == ChoiceProblem::unsettled) {
-    if (const TunableSite* site = problem.find_settled(device)) winner = site->site->settled();
+    if (const ProblemSite* site = problem.sites.find_settled(device))
+      winner = site->site->settled();
   }
   return winner < problem.candidates.size() ? &problem.candidates[winner] : nullptr;
 }

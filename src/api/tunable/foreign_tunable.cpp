@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "api/process.hpp"
-#include "api/tunable_record.hpp"
-#include "api/tunable_registry.hpp"
+#include "api/tunable/tunable_record.hpp"
+#include "api/tunable/tunable_registry.hpp"
 
 namespace contextune::api {
 namespace {

@@ -1,4 +1,4 @@
-#include "api/tunable_registry.hpp"
+#include "api/tunable/tunable_registry.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -9,7 +9,7 @@
 #include "api/failure_text.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
-#include "api/tunable_record.hpp"
+#include "api/tunable/tunable_record.hpp"
 #include "gpu/image/program_file.hpp"
 #include "intercept/site/site.hpp"
 
@@ -49,7 +49,7 @@ std::optional<int> at_least(int least, int value) {
 }
 
 /// The tunable's site in a region that it was not called in yet.
-TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Region& region,
+ProblemSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Region& region,
                       int device) {
   intercept::TunableSpec spec;
   spec.name = tunable.site_name;
@@ -67,12 +67,7 @@ TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Regi
   spec.n_repeat = at_least(1, tunable.n_repeat.load(std::memory_order_relaxed));
   spec.timed_as_span = tunable.timed_as_span.load(std::memory_order_relaxed);
   spec.build = tunable.build;
-  auto* added = new TunableSite{&region, device, region.tunable(spec),
-                                problem.sites.load(std::memory_order_acquire)};
-  // Another thread may have added the same one meanwhile: both name the same site.
-  while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
-  }
-  return added;
+  return problem.sites.add(region, device, region.tunable(spec));
 }
 
 /// A problem with one config becomes no site, so nobody else says what became of the others.
@@ -145,7 +140,7 @@ int time_tunable_as_span(contextune_tunable* tunable) noexcept {
 }
 
 uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept {
-  static_assert(contextune_tunable::no_problem == CONTEXTUNE_UNTUNED);
+  static_assert(contextune_tunable::Problems::none == CONTEXTUNE_UNTUNED);
   if (tunable == nullptr) {
     fail("a key is named of a tunable that does not exist");
     return CONTEXTUNE_UNTUNED;
@@ -154,7 +149,7 @@ uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept {
     const std::uint32_t number = tunable->number_of(key == nullptr ? "" : key);
     if (number == CONTEXTUNE_UNTUNED) {
       fail("tunable '" + tunable->name + "' has " +
-           std::to_string(contextune_tunable::max_problems) +
+           std::to_string(contextune_tunable::Problems::most) +
            " keys already; give it a coarser key");
     }
     return number;
@@ -175,9 +170,9 @@ uint32_t begin_call(contextune_tunable* tunable, uint32_t key, contextune_call* 
   Region* region = now->current_region();
   // The region of the whole process is where calls outside of regions end up.
   const bool outside = region == nullptr || region->name() == "process";
-  TunableSite* site = outside ? problem->find_settled(device) : nullptr;
+  ProblemSite* site = outside ? problem->sites.find_settled(device) : nullptr;
   if (site == nullptr && region != nullptr) {
-    site = problem->find(region, device);
+    site = problem->sites.find(region, device);
     try {
       if (site == nullptr) site = add_site(*tunable, *problem, *region, device);
     } catch (const std::exception& error) {
@@ -211,7 +206,7 @@ uint32_t settled_config(contextune_tunable* tunable, uint32_t key) noexcept {
   intercept::Runtime* now = runtime();
   if (now == nullptr) return problem->outer(0);
   if (intercept::Runtime::any_region() && now->is_in_region()) return CONTEXTUNE_UNSETTLED;
-  if (const TunableSite* site = problem->find_settled(current_device())) {
+  if (const ProblemSite* site = problem->sites.find_settled(current_device())) {
     return problem->outer(site->site->settled());
   }
   const bool no_choice = problem->num_configs(tunable->configs.size()) == 1 ||
@@ -243,7 +238,7 @@ int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* conf
       kept->pruned = {pruned->by_device, pruned->by_kernel, pruned->by_author, pruned->failed};
     }
     const KeptConfigs* before = nullptr;
-    const bool fresh = problem->sites.load(std::memory_order_acquire) == nullptr;
+    const bool fresh = problem->sites.last() == nullptr;
     if (fresh && problem->kept.compare_exchange_strong(before, kept.get())) {
       say_no_choice(*tunable, *problem, *kept);
       static_cast<void>(kept.release());  // as long as the problem
