@@ -1,16 +1,13 @@
 """What becomes of stored winners when one thing about the machine, the job or the software is another:
 hardware, ranks and kernels have them tuned, software has them confirmed, and anything else nothing."""
 
-import functools
 import json
 import shutil
 import struct
 import unittest
 
-import stored_runs
-from stored_runs import DEMO, PATIENCE, SPACE, TENSOR_PARALLEL, Log, StoredRuns
+from stored_runs import DEMO, PATIENCE, SPACE, TENSOR_PARALLEL, Log, StoredRuns, demo
 
-demo = functools.partial(stored_runs.demo, rows=16)  # a sixteenth: most of these runs tune
 SHORT = demo(4)
 
 # Each alone, as the simulated driver or a variable says it.

@@ -1,15 +1,20 @@
 """Regions of which only a part is stored, in programs that visit them once a run: what one run could
 only look at the next one tunes."""
 
+import functools
 import re
 import unittest
 
-from stored_runs import SITES, SPACE, StoredRuns, demo
+import stored_runs
+from stored_runs import SITES, SPACE, StoredRuns
 
+demo = functools.partial(stored_runs.demo, rows=64)  # whose shapes differ by more than noise
 ONCE = demo(1)
 
 
 class PartlyStoredTest(StoredRuns):
+    program = demo(20)
+
     def run_once(self, **how):
         return self.run_program("--mode", "replay", "--confirm-min-pairs", "2", program=ONCE, **how)
 

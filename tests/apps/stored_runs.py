@@ -21,8 +21,8 @@ PATIENCE = 100
 QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine", "--confirm-max-pairs", "8")
 
 
-def demo(steps, program=DEMO, rows=64):
-    """The demo with a quarter of its rows, which it computes on the host."""
+def demo(steps, program=DEMO, rows=16):
+    """The demo with a sixteenth of its rows, which it computes on the host."""
     return (program, "--rows", str(rows), "--steps", str(steps))
 
 
@@ -59,6 +59,8 @@ class Log:
 
 
 class StoredRuns(unittest.TestCase):
+    program = PROGRAM
+
     def setUp(self):
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-stored-"))
         self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
@@ -69,12 +71,12 @@ class StoredRuns(unittest.TestCase):
         } | {"LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}",
              "CONTEXTUNE_CACHE_DIR": str(self.work / "store"), "SIMNCCL_DEADLINE_S": "40"}
 
-    def command(self, *flags, program=PROGRAM, region="nvtx:decode", space=SPACE):
+    def command(self, *flags, program=None, region="nvtx:decode", space=SPACE):
         self.runs += 1
         self.folder = self.work / f"logs-{self.runs}"
         return list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
                               self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
-                              *program)))
+                              *(program or self.program))))
 
     def start(self, *flags, variables=(), **how):
         process = subprocess.Popen(
@@ -102,8 +104,8 @@ class StoredRuns(unittest.TestCase):
         self.assertEqual(status, 0, errors)
         return Log(self.folder), out
 
-    def bare(self, program=PROGRAM):
-        return subprocess.run(list(map(str, program)), text=True, check=True, capture_output=True,
+    def bare(self, program=None):
+        return subprocess.run(list(map(str, program or self.program)), text=True, check=True, capture_output=True,
                               env=self.environment | {"CONTEXTUNE_DISABLE": "1"},
                               timeout=PATIENCE).stdout
 
