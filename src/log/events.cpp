@@ -107,6 +107,8 @@ void write_submission(RankLog& log, std::string_view region, const SubmissionEve
                                {"load_us", event.load_seconds * 1e6},
                                {"graph_bytes", event.graph_bytes}};
   if (!event.ordinary.empty()) fields.emplace_back("ordinary", event.ordinary);
+  if (!event.screened.empty()) fields.emplace_back("screened", event.screened);
+  if (!event.why.empty()) fields.emplace_back("why", event.why);
   write_fields(log, LogLevel::Info, "submission", fields, event.simulated);
 } catch (...) {
 }

@@ -121,6 +121,8 @@ struct SubmissionEvent {
   double load_seconds = 0;            ///< spent at loads
   std::uint64_t graph_bytes = 0;      ///< of device memory, taken by graphs of ours
   std::string ordinary;               ///< kernels that are not chained, since it is faster so
+  std::string screened;  ///< ways and the times that blocks took, as shares of as written
+  std::string why;       ///< it is settled so: a clause
   bool simulated = false;
 };
 

@@ -202,6 +202,8 @@ std::string ReportBuilder::add_submission(const Record& record) {
   submission.load_seconds = seconds_of(record, "load_us");
   submission.graph_bytes = count("graph_bytes");
   submission.ordinary = record.text("ordinary");
+  submission.screened = record.text("screened");
+  submission.why = record.text("why");
   return {};
 }
 

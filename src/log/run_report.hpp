@@ -138,6 +138,8 @@ struct SubmissionReport {
   double load_seconds = not_known;
   std::uint64_t graph_bytes = 0;  ///< of device memory
   std::string ordinary;           ///< names of kernels
+  std::string screened;           ///< as SubmissionEvent has it
+  std::string why;
 };
 
 struct RegionReport {

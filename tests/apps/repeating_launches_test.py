@@ -80,6 +80,7 @@ class RepeatingLaunchesTest(unittest.TestCase):
         self.assertRegex(log, r'event=region region=auto text="(every (8|2,048) launches( and 1 wait)? from advect; '
                               r'[\d,]+ entries; \d+ % of the elapsed time|as found in an earlier run)"')
         self.assertIn("verdict=kept", log)
+        self.assertRegex(log, r'event=submission .* screened="[^"]*gathered=\d+ [0-9.]+[^"]*" why="[^"]*faster')
         log, totals = self.run_of(steps, "short")
         self.assertIn('event=region region=auto text="as found in an earlier run"', log)
         self.assertEqual(totals["state"], "settled")

@@ -115,7 +115,9 @@ Json to_json(const log::SubmissionReport& submission) {
           {"kept_bytes", submission.kept_bytes},
           {"load_seconds", number(submission.load_seconds)},
           {"graph_bytes", submission.graph_bytes},
-          {"ordinary", submission.ordinary}};
+          {"ordinary", submission.ordinary},
+          {"screened", submission.screened},
+          {"why", submission.why}};
 }
 
 Json to_json(const log::KernelReport& kernel) {

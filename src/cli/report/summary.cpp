@@ -193,7 +193,11 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
            " so far, and the next run " + (is_last ? "stays with that\n" : "goes on from here\n");
   }
   if (region.confirms.empty() || region.confirms.back().verdict != "kept")
-    return "    launches: as written, since nothing else was shown to be faster\n";
+    return "    launches: as written, since nothing else was shown to be faster" +
+           (submission.screened.empty()
+                ? std::string()
+                : " (times as long: " + printable(submission.screened) + ")") +
+           "\n";
   const ConfirmReport& confirm = region.confirms.back();
   return "    launches: " + text + ": " + percent_text(confirm.gain) +
          " less time than as written (with 95 % confidence at least " +

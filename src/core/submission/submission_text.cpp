@@ -4,11 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "core/submission/submission_judge.hpp"
 
 namespace contextune {
 namespace {
@@ -234,6 +237,16 @@ std::optional<SubmissionState> submission_state_of(std::string_view text) {
   if (!SubmissionReader(text).state(*state) || !is_possible(*state) || written(*state) != text)
     state.reset();
   return state;
+}
+
+std::string screened_text(const SubmissionState& state) {
+  std::string text;
+  for (const ScreenedSubmission& screened : state.screened) {
+    char ratio[32];
+    std::snprintf(ratio, sizeof ratio, " %.3f", screened_ratio(state, screened.submission));
+    text += (text.empty() ? "" : ", ") + text_of(screened.submission) + ratio;
+  }
+  return text;
 }
 
 }  // namespace contextune

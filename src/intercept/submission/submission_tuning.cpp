@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/submission/submission_stored.hpp"
+#include "core/submission/submission_text.hpp"
 #include "log/events.hpp"
 #include "log/tuning_log.hpp"
 
@@ -744,6 +745,8 @@ void SubmissionTuning::finish() noexcept {
                            loads.seconds,
                            totals.graphs.bytes + graphs.bytes,
                            submitter_.names_of(shown.ordinary),
+                           screened_text(found),
+                           is_open ? std::string() : found.verdict.why,
                            log_.simulated()});
     if (stored_ != nullptr) stored_->wait();
   } catch (const std::exception&) {
