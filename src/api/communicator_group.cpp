@@ -28,17 +28,17 @@ std::uint32_t ranks_of(const void* communicator) {
 
 RankGroup group_of(Runtime& runtime, void* communicator) {
   const std::uint32_t ranks = ranks_of(communicator);
-  RankGroup found = runtime.members(communicator, ranks);
+  RankGroup found = runtime.ranks().members(communicator, ranks);
   if (found.knows_job || runtime.options().distributed == Distributed::Off) return found;
   if (ranks == 1) {
     found = {};
     found.is_whole_job = true;
     return found;
   }
-  std::string why = runtime.join(communicator, join_seconds);
+  std::string why = runtime.ranks().join(communicator, join_seconds);
   found = {};
   // They are the job, or part of one that all of them know.
-  if (why.empty() && ranks != 0) return runtime.members(communicator, ranks);
+  if (why.empty() && ranks != 0) return runtime.ranks().members(communicator, ranks);
   found.is_whole_job = why.empty();
   found.why = std::move(why);
   return found;

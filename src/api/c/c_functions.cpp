@@ -7,12 +7,12 @@
 #include "api/choice/choice_registry.hpp"
 #include "api/communicator_group.hpp"
 #include "api/declared_kernel.hpp"
-#include "api/entry.hpp"
 #include "api/failure_text.hpp"
 #include "api/join.hpp"
 #include "api/last_error.hpp"
 #include "api/limits.hpp"
 #include "api/process.hpp"
+#include "api/region/entry.hpp"
 #include "api/tunable/tunable_registry.hpp"
 
 namespace contextune::api {

@@ -40,21 +40,21 @@ bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
     return false;
   }
   // Others, in groups that overlap with this one, may have come to theirs already.
-  runtime_.announce_communicators();
+  runtime_.ranks().announce_communicators();
   choice_.ranks->engage(engagement_, "searches '" + problem_.label + "' with other ranks");
   return true;
 }
 
 bool ChoiceRanks::find() {
-  intercept::RankGroup found = runtime_.members(choice_.options.communicator,
-                                                static_cast<std::uint32_t>(choice_.options.ranks));
+  intercept::RankGroup found = runtime_.ranks().members(
+      choice_.options.communicator, static_cast<std::uint32_t>(choice_.options.ranks));
   if (found.ranks.empty()) {
     part(found.reason, found.why);
     return false;
   }
   std::string why;
   choice_.meetings = name_of_meetings(choice_.name, found.ranks);
-  choice_.ranks = runtime_.lockstep(choice_.meetings, found, why);
+  choice_.ranks = runtime_.ranks().lockstep(choice_.meetings, found, why);
   choice_.group = std::move(found);
   if (choice_.ranks == nullptr) part(FallbackReason::NoRendezvous, why);
   return choice_.ranks != nullptr;

@@ -86,7 +86,7 @@ contextune_choice* create_choice(const char* name, const contextune_choice_optio
     choice->options.implementations = nullptr;
     Runtime* const now = Runtime::get();
     if (now != nullptr && (choice->is_shared() || choice->options.communicator != nullptr))
-      now->expect_ranks();
+      now->ranks().expect();
     return choice.release();
   } catch (const std::exception& error) {
     fail(error.what());

@@ -9,7 +9,7 @@
 
 #include "api/choice/choice_ranks.hpp"
 #include "api/choice/choice_record.hpp"
-#include "api/snapshot.hpp"
+#include "api/region/snapshot.hpp"
 #include "gpu/memory/footprint.hpp"
 #include "store/trial_journal.hpp"
 

@@ -7,9 +7,9 @@
 
 #include "api/choice/choice_ranks.hpp"
 #include "api/choice/choice_screen.hpp"
-#include "api/entry.hpp"
 #include "api/process.hpp"
-#include "api/repetition_rule.hpp"
+#include "api/region/entry.hpp"
+#include "api/region/repetition_rule.hpp"
 #include "core/value/stable_hash.hpp"
 #include "intercept/site/site.hpp"
 #include "intercept/tuner/open_pass.hpp"

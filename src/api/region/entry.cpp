@@ -1,4 +1,4 @@
-#include "api/entry.hpp"
+#include "api/region/entry.hpp"
 
 #include <atomic>
 #include <exception>
@@ -15,9 +15,9 @@
 #include "api/communicator_group.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
-#include "api/region_table.hpp"
-#include "api/repetition_rule.hpp"
-#include "api/snapshot.hpp"
+#include "api/region/region_table.hpp"
+#include "api/region/repetition_rule.hpp"
+#include "api/region/snapshot.hpp"
 #include "api/tunable/tunable_record.hpp"
 #include "core/agreement/rank_list.hpp"
 #include "core/value/option_table.hpp"

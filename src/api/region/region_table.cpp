@@ -1,4 +1,4 @@
-#include "api/region_table.hpp"
+#include "api/region/region_table.hpp"
 
 #include <functional>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "api/snapshot.hpp"
+#include "api/region/snapshot.hpp"
 
 #include <cuda.h>
 

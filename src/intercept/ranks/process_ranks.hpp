@@ -93,7 +93,7 @@ class ProcessRanks {
   /// Null: there is nobody to make them with, or not all peers of this process are of the job.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of(const std::string& region,
                                                       const Options& options);
-  // As Runtime has it.
+  // As JobRanks has it.
   void expect(const Options& options);
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks,
                                   const Options& options);

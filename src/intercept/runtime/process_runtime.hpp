@@ -18,6 +18,7 @@
 #include "intercept/program/program_attributes.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/ranks/process_ranks.hpp"
+#include "intercept/ranks/program_ranks.hpp"
 #include "intercept/replay/recorder.hpp"
 #include "intercept/runtime/process_environment.hpp"
 #include "intercept/runtime/process_regions.hpp"
@@ -49,16 +50,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] bool is_in_region() noexcept override;
   [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
   void declare(std::shared_ptr<KernelRule> rule) override;
-  [[nodiscard]] std::string join(void* communicator, double seconds) override;
-  void expect_ranks() override { ranks_.expect(options_); }
-  [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
-    return ranks_.members(communicator, ranks, options_);
-  }
-  void announce_communicators() noexcept override { ranks_.announce_communicators(); }
-  [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, const RankGroup& group,
-                                                   std::string& why) override {
-    return ranks_.lockstep_among(of, group, options_, why);
-  }
+  [[nodiscard]] JobRanks& ranks() noexcept override { return program_ranks_; }
   [[nodiscard]] const space::ChoiceDeclaration* choice_rule(
       const std::string& name) const noexcept override {
     return rules_.choice(name);
@@ -180,6 +172,7 @@ class ProcessRuntime final : public Runtime {
   GraphTable graphs_;
   NcclThreads nccl_threads_;
   ProcessRanks ranks_;
+  ProgramRanks program_ranks_{ranks_, options_, driver_, stopped_};
   ProcessEnvironment environment_{driver_, ranks_};
   ProcessStore store_;
   Recorder recorder_;

@@ -6,8 +6,6 @@
 #include "gpu/driver/process_exit.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/signal_frame.hpp"
-#include "intercept/nccl/collective_calls.hpp"
-#include "intercept/ranks/communicator_join.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 #include "intercept/runtime/unmatched_names.hpp"
 #include "log/events.hpp"
@@ -187,14 +185,6 @@ void ProcessRuntime::exiting() noexcept {
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
   if (frontend_ != nullptr) outside += frontend_->launches_passed();
   log::write_exit(log_.lines(), outside, log_.simulated());
-}
-
-std::string ProcessRuntime::join(void* communicator, double seconds) {
-  const auto known = collective_calls().find(communicator);
-  const rank::Rendezvous met = meet_over(
-      driver_, {communicator, known ? known->library : nullptr, known && known->shares_with_splits},
-      seconds, stopped_.load() ? rank::Standing{"its tuning has ended", 0} : ranks_.standing());
-  return ranks_.join(met);
 }
 
 }  // namespace contextune::intercept

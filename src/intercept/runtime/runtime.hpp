@@ -7,11 +7,10 @@
 #include <contextune/error.hpp>
 #include <contextune/options.hpp>
 
-#include "core/coordination/lockstep.hpp"
 #include "core/search/store.hpp"
 #include "core/value/fallback_reason.hpp"
 #include "core/value/kernel_rule.hpp"
-#include "intercept/ranks/rank_group.hpp"
+#include "intercept/ranks/job_ranks.hpp"
 #include "intercept/site/region.hpp"
 #include "preload/contextune_abi.h"
 #include "space/declaration.hpp"
@@ -92,28 +91,8 @@ class Runtime {
   /// rules for one kernel counts.
   virtual void declare(std::shared_ptr<KernelRule> rule) = 0;
 
-  /// Tunes with the other ranks of an NCCL communicator, all of which must call it.
-  /// @return a sentence where they do not meet within so many seconds; empty: they do
-  [[nodiscard]] virtual std::string join(void* communicator, double seconds) = 0;
-
-  /// This process will do something with other ranks of the job, or may: they are joined behind the
-  /// scenes, and rank 0 can be asked from now on.
-  virtual void expect_ranks() = 0;
-
-  /// The ranks of the job that do something together. Waits for those of a communicator to ask for
-  /// it as well, once, at most presync_timeout.
-  /// @param communicator an ncclComm_t; null: all of the job do
-  /// @param ranks        that do it
-  [[nodiscard]] virtual RankGroup members(const void* communicator, std::uint32_t ranks) = 0;
-  /// Tells those who look for the ranks of a communicator of this process that it is one of them.
-  /// Waits for nobody.
-  virtual void announce_communicators() noexcept = 0;
-
-  /// For steps that these ranks of the job make together. Null: they cannot, and `why` gets a
-  /// clause.
-  [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep(const std::string& of,
-                                                           const RankGroup& group,
-                                                           std::string& why) = 0;
+  /// The other ranks of the job.
+  [[nodiscard]] virtual JobRanks& ranks() noexcept = 0;
 
   /// The space files' declaration of a choice, which goes before what its author says; null: none.
   [[nodiscard]] virtual const space::ChoiceDeclaration* choice_rule(

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "gpu/clock/span_timer.hpp"
-#include "gpu/driver/launch_log.hpp"
 
 namespace contextune::intercept {
 
@@ -13,7 +12,7 @@ OpenPass Search::pass() noexcept {
 }
 
 PassRecord* OpenPass::record_of(std::uint64_t tag) const noexcept {
-  PassRecord* const open = search_.open_.get();
+  PassRecord* const open = search_.passes_.entry();
   if (open == nullptr || static_cast<std::uint32_t>(open->pass) != WorkTag::unpack(tag).pass)
     return nullptr;
   return open;
@@ -43,9 +42,9 @@ std::uint64_t OpenPass::begin_graph(const std::shared_ptr<const GraphWork>& work
 void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
   if (issued && static_cast<CUstream>(stream) != CU_STREAM_PER_THREAD) return;
   const std::lock_guard lock(search_.mutex_);
-  PassRecord* const open = search_.open_.get();
+  PassRecord* const open = search_.passes_.entry();
   if (open != nullptr && (open->counted || search_.probation_.is_probing()))
-    search_.spans_.touch(*open, stream, issued);
+    search_.passes_.touch(stream, issued);
 }
 
 void OpenPass::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
@@ -54,11 +53,7 @@ void OpenPass::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
   PassRecord* const record = record_of(tag);
   if (record == nullptr) return;
   record->launched(site, calls, records);
-  if (records != 0 && ++search_.unread_launches_ >= gpu::LaunchLog::capacity / 2) {
-    search_.unread_launches_ = 0;
-    search_.measurement_.make_room();
-    search_.take_arrivals();
-  }
+  if (records != 0) search_.passes_.expect_time();
 }
 
 void OpenPass::graph_launched(std::uint64_t tag, const GraphWork& work, bool apart,
@@ -94,14 +89,14 @@ void OpenPass::ran_another(std::uint64_t tag, SiteIndex site) {
 
 void OpenPass::spoil(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(search_.mutex_);
-  PassRecord* const open = search_.open_.get();
+  PassRecord* const open = search_.passes_.entry();
   if (open != nullptr && open->counted) open->spoiled = true;
   search_.log_.fallback(reason, search_.region_, {}, text);
 }
 
 bool OpenPass::compares_regions() const {
   const std::lock_guard lock(search_.mutex_);
-  const PassRecord* const open = search_.open_.get();
+  const PassRecord* const open = search_.passes_.entry();
   return open != nullptr && open->counted && open->measure == Measure::Span;
 }
 

@@ -16,6 +16,8 @@ namespace contextune::intercept {
 /// The launches of one pass, and the results that have come in about it. Not thread-safe.
 class PassRecord {
  public:
+  using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;  ///< sites' configs
+
   struct SiteCount {
     std::uint32_t config = 0;
     std::uint32_t calls = 0;    ///< launches, or calls of a tunable
@@ -38,8 +40,9 @@ class PassRecord {
   std::optional<log::TableRow> row;  ///< of the table that it is
   bool spoiled = false;
   bool span_open = false;
+  bool is_probed = false;  ///< its span is a probe's, and no result
   ClockReading clock;
-  std::vector<std::pair<SiteIndex, std::uint32_t>> tried;  ///< configs not survived before
+  Trials tried;  ///< configs not survived before
 
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);

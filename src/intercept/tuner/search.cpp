@@ -12,8 +12,6 @@
 namespace contextune::intercept {
 namespace {
 
-// Passes whose results may be outstanding; core gives a result up long before.
-constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
 // For passes to be compared without CUPTI: to look whether it can leave takes up to 0.1 ms.
@@ -38,7 +36,7 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       probation_(results_, store),
       times_(results_),
       tuning_(make_tuning(times_, results_.store_knows())),
-      losses_seen_(measurement.losses()) {
+      passes_(measurement, id_, clock) {
   if (clock_ == RegionClock::Work) {
     observer_.set_site_alone();
     results_.set_site_alone();
@@ -98,7 +96,7 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   if (!tuning_->finished()) {
     finished_.store(false, std::memory_order_release);
     sites_when_finished_ = 0;
-  } else if (open_ == nullptr) {
+  } else if (passes_.entry() == nullptr) {
     settle_all();  // the store may know which of what is built now is the winner
     after_change();
   }
@@ -148,21 +146,20 @@ PassPlan Search::plan_entry(double now, bool bounded) {
     (void)measurement_.want(id_, false);
     if (measure == Measure::Span) compare_without_cupti();
   }
-  open_ = std::make_unique<PassRecord>(plan.pass, only_region_time_ ? measure : plan.measure,
-                                       plan.configs);
-  open_->counted = plan.counted;
+  PassRecord& entry =
+      passes_.open(plan.pass, only_region_time_ ? measure : plan.measure, plan.configs);
+  entry.counted = plan.counted;
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
-    open_->row = log::TableRow{plan.number, plan.agreed};
+    entry.row = log::TableRow{plan.number, plan.agreed};
   agreed_ = plan.agreed;
-  spans_.begin_entry();
-  unread_launches_ = 0;
   Watch watch = Watch::Count;
   if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
   if (plan.counted && measure == Measure::Span) {
     watch = Watch::Span;
-    spans_.want(measurement_);
+    passes_.time_entry();
   }
-  if (watch == Watch::Count && open_probe(false)) watch = Watch::Span;
+  entry.is_probed = watch == Watch::Count && open_probe(false);
+  if (entry.is_probed) watch = Watch::Span;
   watch_.store(watch, std::memory_order_release);
   settled_changed();
   probation_.entry_begins(now);
@@ -221,10 +218,9 @@ bool Search::begin(double now) {
 void Search::end(double now) {
   if (watch() == Watch::Nothing) return;
   const std::lock_guard lock(mutex_);
-  if (open_ == nullptr) return;
+  const std::unique_ptr<PassRecord> record = passes_.close();
+  if (record == nullptr) return;
   watch_.store(Watch::Nothing, std::memory_order_release);
-  std::unique_ptr<PassRecord> record = std::move(open_);
-  spans_.end_entry(*record);
   if (probation_.end_probe(record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
@@ -242,12 +238,8 @@ void Search::end(double now) {
         record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
     if (record->spoiled || no_span) {
       tuning_->add_result(PassResult::none(record->pass), now);
-    } else {
-      pending_.push_back(std::move(*record));
-      if (pending_.size() > most_pending) {
-        tuning_->add_result(PassResult::none(pending_.front().pass), now);
-        pending_.pop_front();
-      }
+    } else if (const auto given_up = passes_.await(std::move(*record))) {
+      tuning_->add_result(PassResult::none(*given_up), now);
     }
   }
   settle_all();
@@ -291,6 +283,21 @@ void Search::after_change() {
   if (clock_ == RegionClock::Entry) summarise_new();
 }
 
+void Search::hear(std::span<const EndedPass> ended, double now) {
+  for (const EndedPass& one : ended) {
+    if (!one.result) {
+      close_probe(one.pass, one.seconds);
+      continue;
+    }
+    if (!one.survived.empty()) note_survived(one.survived);
+    tuning_->add_result(*one.result, now);
+  }
+}
+
+void Search::drain(bool everything, double now) {
+  hear(passes_.take(everything), now);
+}
+
 void Search::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
   const std::lock_guard lock(mutex_);
   if (!stopped_ && site.index != no_site) results_.leave_out(site.index, configs);
@@ -327,12 +334,12 @@ void Search::drop_winner(Site& site, const std::string& text) {
 
 void Search::forget_stream(StreamHandle stream) noexcept {
   const std::lock_guard lock(mutex_);
-  spans_.forget_stream(stream);
+  passes_.forget_stream(stream);
 }
 
 void Search::forget_context(CUcontext context) noexcept {
   const std::lock_guard lock(mutex_);
-  spans_.forget_context(context);
+  passes_.forget_context(context);
 }
 
 }  // namespace contextune::intercept

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,9 +15,8 @@
 #include "core/search/region_tuning.hpp"
 #include "intercept/site/region.hpp"
 #include "intercept/site/site.hpp"
-#include "intercept/tuner/entry_spans.hpp"
 #include "intercept/tuner/measurement.hpp"
-#include "intercept/tuner/pass_record.hpp"
+#include "intercept/tuner/pass_log.hpp"
 #include "intercept/tuner/probation.hpp"
 #include "intercept/tuner/search_ranks.hpp"
 #include "intercept/tuner/search_results.hpp"
@@ -26,12 +24,6 @@
 #include "log/tuning_log.hpp"
 
 namespace contextune::intercept {
-
-/// Where one search takes its time of the whole region from.
-enum class RegionClock {
-  Entry,  ///< an entry of a region: first start to last end, or a span of events
-  Work    ///< a window of one site's launches: the mean of their own times (`process`)
-};
 
 /// The reports that launches of an entry have to make.
 enum class Watch : std::uint8_t {
@@ -194,6 +186,10 @@ class Search {
   friend class Screening;
   friend class SearchRanks;
 
+  /// For what was found out to be safely written while the program runs on: a few milliseconds, but
+  /// for a disk that is busy.
+  static constexpr double most_noting_seconds = 0.1;
+
   void leave(std::string why);
   void note_failed(const Site& site, std::uint32_t config, TrialStatus why);
   [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
@@ -220,7 +216,7 @@ class Search {
   void report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
                    std::span<const SiteIndex> failed);
   void begin_probe(double now);
-  [[nodiscard]] bool close_probe(PassId pass, double seconds);
+  void close_probe(PassId pass, double seconds);
   [[nodiscard]] bool nothing_to_do() const {
     return stopped_ ||
            (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
@@ -230,16 +226,14 @@ class Search {
     skip();
     return false;
   }
-  void take_arrivals();
+  /// Hands on what has come about passes that have ended; `everything`: no more will.
   void drain(bool everything, double now);
-  void collect_spans(double now);
+  void hear(std::span<const EndedPass> ended, double now);
   void after_change();
-  void lose_everything(double now);
   void summarise();
   /// The same if more happened since than entries: a program may bring something new for ever.
   void summarise_new();
   [[nodiscard]] SearchFigures figures_locked() const;
-  [[nodiscard]] PassRecord* find_record(std::uint32_t pass);
 
   const std::string region_;
   const RegionClock clock_;
@@ -267,14 +261,9 @@ class Search {
   std::atomic<bool> has_run_winners_{false};
   bool agreed_ = false;  ///< the entry under way: all ranks make it
   SearchRanks ranks_{*this};
-  std::unique_ptr<PassRecord> open_;  ///< of the entry under way, while it is watched
-  std::deque<PassRecord> pending_;    ///< passes whose results have not all come
-  EntrySpans spans_;
-  int release_tries_ = 0;            ///< of CUPTI, since it was last wanted
-  std::size_t unread_launches_ = 0;  ///< of this entry, whose records have not been asked for
-  std::vector<TimedWork> work_;
+  PassLog passes_;
+  int release_tries_ = 0;  ///< of CUPTI, since it was last wanted
   std::optional<SearchFigures> summarised_;
-  std::uint64_t losses_seen_ = 0;
   std::atomic<std::uint64_t> skipped_{0};  ///< entries of which the tuning was not told yet
   std::size_t sites_when_finished_ = 0;
   bool ever_finished_ = false;

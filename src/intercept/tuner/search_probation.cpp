@@ -13,12 +13,13 @@ void Search::note_winners() {
 
 void Search::note_tried() {
   const auto winners = tuning_->winners();
-  const auto& configs = open_->configs();
+  PassRecord& entry = *passes_.entry();
+  const auto& configs = entry.configs();
   const std::size_t known = std::min({configs.size(), winners.size(), probation_.num_sites()});
-  for (SiteIndex i = 0; open_->counted && i < known; ++i) {
+  for (SiteIndex i = 0; entry.counted && i < known; ++i) {
     const std::uint32_t config = configs[i];
     if (config != 0 && config != winners[i] && !probation_.survived(i, config))
-      open_->tried.emplace_back(i, config);
+      entry.tried.emplace_back(i, config);
   }
   note_in_flight();
 }
@@ -29,57 +30,46 @@ void Search::note_survived(const Probation::Trials& trials) {
 }
 
 void Search::note_in_flight() {
-  Probation::Trials tried;
-  const auto add = [&](const PassRecord& record) {
-    tried.insert(tried.end(), record.tried.begin(), record.tried.end());
-  };
-  if (!stopped_ && !tuning_->finished()) {
-    for (const PassRecord& record : pending_) add(record);
-    if (open_ != nullptr) add(*open_);
-  }
-  probation_.note(tried);
+  const bool may_try = !stopped_ && !tuning_->finished();
+  probation_.note(may_try ? passes_.tried() : Probation::Trials{});
 }
 
 bool Search::open_probe(bool is_all) {
   const PassId pass{pass_.load(std::memory_order_relaxed)};
   if (!probation_.begin_probe(pass, is_all)) return false;
-  spans_.want(measurement_);
+  passes_.time_entry();
   return true;
 }
 
 void Search::begin_probe(double now) {
   const std::lock_guard lock(mutex_);
-  if (stopped_ || open_ != nullptr) return;
-  collect_spans(now);
+  if (stopped_ || passes_.entry() != nullptr) return;
+  hear(passes_.take_entries(), now);
   note_in_flight();
   if (probation_.winners().empty()) return;
   const PassId pass = next_pass();
   if (!open_probe(true)) return;
-  open_ = std::make_unique<PassRecord>(pass, Measure::Nothing, tuning_->winners());
-  open_->counted = false;
-  spans_.begin_entry();
+  passes_.open(pass, Measure::Nothing, tuning_->winners());
   watch_.store(Watch::Span, std::memory_order_release);
   settled_changed();
 }
 
 void Search::drop_open_entry() {
-  open_.reset();
+  passes_.drop_entry();
   probation_.drop_probe();
   watch_.store(Watch::Nothing, std::memory_order_release);
 }
 
-bool Search::close_probe(PassId pass, double seconds) {
+void Search::close_probe(PassId pass, double seconds) {
   Probation::Trials survived;
-  if (!probation_.close_probe(pass, seconds, survived)) return false;
-  note_survived(survived);
-  return true;
+  if (probation_.close_probe(pass, seconds, survived)) note_survived(survived);
 }
 
 void Search::check_probation() {
   const std::lock_guard lock(mutex_);
   // Until it has finished, entries look.
   if (!probation_.awaits_probe() || !finished()) return;
-  collect_spans(0);
+  hear(passes_.take_entries(), 0);
   note_in_flight();
 }
 
@@ -107,7 +97,7 @@ void Search::overrun() {
   keep_so_far(now_seconds(), true);
   probation_.get_stuck();
   const std::string next = store_.journal().hung();
-  pending_.clear();
+  passes_.forget_awaited();
   tuning_->overrun(now_seconds());
   if (!next.empty()) log_.fallback(FallbackReason::TrialTimeout, region_, {}, next);
   note_in_flight();

@@ -6,19 +6,11 @@
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {
-namespace {
-
-// For winners that were found in the program's time to be safely written, where it runs on: a few
-// milliseconds, but for a disk that is busy.
-constexpr double most_noting_seconds = 0.1;
-
-}  // namespace
-
 bool SearchRanks::begin_together(const std::function<bool()>& is_ready, double patience) {
   bool is_alone = false;
   {
     const std::lock_guard lock(search_.mutex_);
-    if (search_.stopped_ || search_.open_ == nullptr) return true;
+    if (search_.stopped_ || search_.passes_.entry() == nullptr) return true;
     auto lockstep =
         search_.agreed_ && barrier_ == nullptr ? search_.tuning_->ranks().lockstep() : nullptr;
     if (lockstep != nullptr)
@@ -106,7 +98,7 @@ void SearchRanks::pause() {
     search_.keep_so_far(now_seconds(), true);
   }
   // A signal that waits for this may be the program's last.
-  search_.store_.wait(most_noting_seconds);
+  search_.store_.wait(Search::most_noting_seconds);
   search_.log_.lines().flush();
 }
 

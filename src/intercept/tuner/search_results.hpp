@@ -10,6 +10,7 @@
 #include "core/search/store.hpp"
 #include "core/search/tuning_observer.hpp"
 #include "intercept/site/process_store.hpp"
+#include "intercept/tuner/pass_record.hpp"
 
 namespace contextune::intercept {
 
@@ -58,7 +59,7 @@ class SearchResults final : public TuningObserver {
   void leave_out(SiteIndex site, std::uint32_t config);
 
   /// All that is in flight and has not been survived before: sites and configs.
-  using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
+  using Trials = PassRecord::Trials;
   /// False: they were before.
   bool set_in_flight(const Trials& trials);
   [[nodiscard]] const Trials& in_flight() const noexcept { return in_flight_; }

@@ -10,8 +10,6 @@ namespace {
 
 // For winners that were found in the program's time to be safely written: it stands still anyway.
 constexpr double most_saving_seconds = 1;
-// The same where it runs on: a few milliseconds, but for a disk that is busy.
-constexpr double most_noting_seconds = 0.1;
 // That may come without a pass, in one entry.
 constexpr int most_agreements = 64;
 
@@ -107,7 +105,7 @@ void Search::stop(FallbackReason reason, const std::string& text) {
   results_.note_untuned(reason, text);
   leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
   drop_open_entry();
-  pending_.clear();
+  passes_.forget_awaited();
   settle_all();
   after_change();
 }
