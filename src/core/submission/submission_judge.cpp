@@ -317,6 +317,13 @@ void Judge::judge_one(const std::vector<Submission>& first) {
     contenders.push_back(usual(first));
   if (gathered_in_vain()) std::erase_if(contenders, is_gathered);
   if (screen(contenders, 1)) return;
+  // It needs no graphs, and gains where launches are not what the program waits for. Where blocks
+  // said nothing of the others, they would say nothing of it.
+  const Submission chained{true, 0};
+  if (choices_.may_chain && !blocked_ &&
+      std::find(contenders.begin(), contenders.end(), chained) == contenders.end())
+    contenders.push_back(chained);
+  if (screen(contenders, 1)) return;
   // A single ratio says little.
   const auto is_slow = [&](const Submission& contender) {
     return ratio(contender) > 1 + beyond_a_moment;
@@ -329,11 +336,15 @@ void Judge::judge_one(const std::vector<Submission>& first) {
   });
   if (contenders.empty()) return settle("nothing else was as fast");
   order(contenders);
-  const Judged with = judged(contenders.front(), {}, {}, tails[0]);
-  if (compare(contenders.front(), {}, with)) return;
-  if (!is_kept(with)) return settle("no gain of at least the margin was shown");
-  keep(contenders.front(), with);
-  settle({});
+  for (std::size_t i = 0; i < std::min(contenders.size(), most_compared); ++i) {
+    if (i > 0 && ratio(contenders[i]) > 1 - limits_.margin) break;
+    const Judged with = judged(contenders[i], {}, {}, tails[i]);
+    if (compare(contenders[i], {}, with)) return;
+    if (!is_kept(with)) continue;
+    keep(contenders[i], with);
+    return settle({});
+  }
+  settle("no gain of at least the margin was shown");
 }
 
 void Judge::judge_all(const std::vector<Submission>& first) {

@@ -188,6 +188,28 @@ TEST_CASE("Over its runs, a program of few short blocks gets a clear gain, and n
   }
 }
 
+TEST_CASE("A program of few short blocks that gains by chaining alone is chained", "[submission]") {
+  for (const int unready : {0, 1, 2}) {
+    int chained = 0;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      SimulatedProgram program;
+      program.ratio = [](const Submission& submission) { return submission.chained ? 0.9 : 1; };
+      program.blocks = 8;
+      program.block_seconds = 100e-6;
+      program.graphs = 150e-6;
+      program.noise = 0.02;
+      program.lag = 1;
+      program.unready = unready;
+      SubmissionState state;
+      for (std::uint64_t run = 0; run < 5; ++run)
+        state = run_program(program, 100 * seed + run, state).state;
+      chained += state.verdict.winner == Submission{true, 0};
+    }
+    INFO(unready << " unready: " << chained);
+    CHECK(chained >= 95);
+  }
+}
+
 TEST_CASE("Equal submissions stay as written in 95 % of noisy programs, however many are compared",
           "[submission]") {
   int kept = 0;
