@@ -1,15 +1,12 @@
 """What becomes of stored winners when a module, a source or a header that the space file names was
 edited, or when only some of several ranks were."""
 
-import functools
 import json
 import shutil
 import unittest
 
-import stored_runs
-from stored_runs import DEMO, StoredRuns
+from stored_runs import DEMO, StoredRuns, large_demo
 
-demo = functools.partial(stored_runs.demo, rows=64)  # whose shapes differ by more than noise
 
 # The simulated driver loads the module, and refuses what NVRTC has built: that config fails.
 SPACE = """
@@ -31,7 +28,7 @@ SOURCE = SPACE.replace("OTHER", 'launch.source = "rotate.cu"')
 
 
 class ChangedFilesTest(StoredRuns):
-    program = demo(20)
+    program = large_demo(20)
 
     def setUp(self):
         super().setUp()
@@ -45,7 +42,7 @@ class ChangedFilesTest(StoredRuns):
         path = self.work / "space.lua"
         path.write_text(text)
         log, out = self.run_program("--mode", "replay", "--confirm-min-pairs", "2", *flags,
-                                    space=path, **{"program": demo(300)} | how)
+                                    space=path, **{"program": large_demo(300)} | how)
         return log, sorted(out.splitlines())
 
     def edit(self, name):
@@ -91,7 +88,7 @@ class ChangedFilesTest(StoredRuns):
                     file.write("# edited\n")
         script = f'CONTEXTUNE_SPACE={self.work}/space-$CONTEXTUNE_RANK/space.lua exec "$@"'
         return self.run_with(text, "-n", "2", "--distributed", "on",
-                             program=("/bin/sh", "-c", script, "sh", *demo(300)))
+                             program=("/bin/sh", "-c", script, "sh", *large_demo(300)))
 
     def assert_together(self, log):
         self.assertEqual(log.winners(0), log.winners(1))

@@ -1,20 +1,17 @@
 """Winners that were stored and have failed since: they are taken out of their file at once, for whoever
 reads it next."""
 
-import functools
 import json
 import unittest
 
-import stored_runs
-from stored_runs import StoredRuns
+from stored_runs import StoredRuns, large_demo
 
-demo = functools.partial(stored_runs.demo, rows=64)  # whose shapes differ by more than noise
-ONCE = demo(1)
+ONCE = large_demo(1)
 REPLAY = ("--mode", "replay", "--no-confirm")
 
 
 class FailedWinnersTest(StoredRuns):
-    program = demo(20)
+    program = large_demo(20)
 
     def site(self, name):
         (path,) = (self.work / "store" / "decode").glob("*.json")
@@ -43,10 +40,10 @@ class FailedWinnersTest(StoredRuns):
 
     def test_one_that_cannot_be_launched_any_more_is_tuned_again_by_the_next_run(self):
         name, winner, out = self.tuned_winner()
-        failed, same = self.run_program(*REPLAY, program=demo(300),
+        failed, same = self.run_program(*REPLAY, program=large_demo(300),
                                         variables=self.fault("launch_fail", name, winner))
         self.assertEqual(len(failed.of("fallback", reason="winner_failed")), 1)
-        self.assertEqual(same, self.bare(demo(300)))
+        self.assertEqual(same, self.bare(large_demo(300)))
         self.assert_open(name, winner, "failed")
         tuned, same = self.run_program(*REPLAY, program=ONCE)
         self.assertEqual(same, out)

@@ -1,19 +1,16 @@
 """Regions of which only a part is stored, in programs that visit them once a run: what one run could
 only look at the next one tunes."""
 
-import functools
 import re
 import unittest
 
-import stored_runs
-from stored_runs import SITES, SPACE, StoredRuns
+from stored_runs import SITES, SPACE, StoredRuns, large_demo
 
-demo = functools.partial(stored_runs.demo, rows=64)  # whose shapes differ by more than noise
-ONCE = demo(1)
+ONCE = large_demo(1)
 
 
 class PartlyStoredTest(StoredRuns):
-    program = demo(20)
+    program = large_demo(20)
 
     def run_once(self, **how):
         return self.run_program("--mode", "replay", "--confirm-min-pairs", "2", program=ONCE, **how)

@@ -2,6 +2,7 @@
 own, and what their rank logs say."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import re
@@ -26,6 +27,7 @@ def demo(steps, program=DEMO, rows=16):
     return (program, "--rows", str(rows), "--steps", str(steps))
 
 
+large_demo = functools.partial(demo, rows=64)  # whose shapes differ by more than noise
 PROGRAM = demo(20)
 SITES = {"rotate", "remember", "attend", "project"}
 
@@ -105,8 +107,8 @@ class StoredRuns(unittest.TestCase):
         return Log(self.folder), out
 
     def bare(self, program=None):
-        return subprocess.run(list(map(str, program or self.program)), text=True, check=True, capture_output=True,
-                              env=self.environment | {"CONTEXTUNE_DISABLE": "1"},
+        return subprocess.run(list(map(str, program or self.program)), text=True, check=True,
+                              capture_output=True, env=self.environment | {"CONTEXTUNE_DISABLE": "1"},
                               timeout=PATIENCE).stdout
 
     def assert_starts_tuned(self, log, winners):

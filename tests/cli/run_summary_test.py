@@ -96,9 +96,11 @@ class Summary(CommandTest):
         report = self.report_of(FOUND + settled + submission("settled", "as written", images=0))
         self.assertIn("    launches: as written, since nothing else was shown to be faster\n", report)
         self.assertNotIn("images", report)
-        told = submission("settled", "as written", images=0).rstrip() + ' screened="chained 1.020, gathered=16 1.310"\n'
+        told = submission("settled", "as written", images=0).rstrip() + ' screened="chained 1.020, gathered=16 1.310" why="no gain"\n'
         self.assertIn("shown to be faster (times as long: chained 1.020, gathered=16 1.310)\n",
                       self.report_of(FOUND + settled + told))
+        read = json.loads(self.contextune("logs", "--json").stdout)["processes"][0]["regions"][0]["submission"]
+        self.assertEqual((read["screened"], read["why"]), ("chained 1.020, gathered=16 1.310", "no gain"))
         pinned = self.report_of(submission("pinned", "gathered=8"))
         self.assertIn("  region auto\n    launches: gathered by 8, as --force says\n", pinned)
 

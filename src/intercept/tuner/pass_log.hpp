@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -46,7 +47,10 @@ class PassLog {
   /// The entry under way is timed as a whole.
   void time_entry() { spans_.want(measurement_); }
   /// As EntrySpans says, of the entry under way.
-  void touch(StreamHandle stream, bool issued) noexcept { spans_.touch(*entry_, stream, issued); }
+  void touch(StreamHandle stream, bool issued) noexcept {
+    assert(entry_ != nullptr);
+    spans_.touch(*entry_, stream, issued);
+  }
   void forget_stream(StreamHandle stream) noexcept { spans_.forget_stream(stream); }
   void forget_context(CUcontext context) noexcept { spans_.forget_context(context); }
 

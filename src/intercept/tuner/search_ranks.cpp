@@ -6,6 +6,7 @@
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {
+
 bool SearchRanks::begin_together(const std::function<bool()>& is_ready, double patience) {
   bool is_alone = false;
   {

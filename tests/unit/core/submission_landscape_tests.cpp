@@ -79,6 +79,17 @@ double best_gain(const SimulatedProgram& program) {
   return best;
 }
 
+/// @param unready blocks that say nothing, while graphs are being built
+SimulatedProgram program_of_few_blocks(int blocks, int unready) {
+  SimulatedProgram program;
+  program.blocks = static_cast<std::uint64_t>(blocks);
+  program.block_seconds = 100e-6;
+  program.graphs = 150e-6;
+  program.lag = 1;
+  program.unready = unready;
+  return program;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -158,16 +169,11 @@ TEST_CASE("Over its runs, a program of few short blocks gets a clear gain, and n
       for (const double gathered : {1 / 1.3, 1.0}) {
         int kept = 0;
         for (std::uint64_t seed = 1; seed <= programs; ++seed) {
-          SimulatedProgram program;
+          SimulatedProgram program = program_of_few_blocks(blocks, unready);
           program.ratio = [&](const Submission& submission) {
             return submission.gathered == 0 ? 1 : gathered;
           };
-          program.blocks = static_cast<std::uint64_t>(blocks);
-          program.block_seconds = 100e-6;
-          program.graphs = 150e-6;
           program.noise = 0.05;
-          program.lag = 1;
-          program.unready = unready;
           SubmissionState state;
           for (std::uint64_t run = 0; run < 5; ++run) {
             const SimulatedRun result = run_program(program, 100 * seed + run, state);
@@ -192,14 +198,9 @@ TEST_CASE("A program of few short blocks that gains by chaining alone is chained
   for (const int unready : {0, 1, 2}) {
     int chained = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-      SimulatedProgram program;
+      SimulatedProgram program = program_of_few_blocks(8, unready);
       program.ratio = [](const Submission& submission) { return submission.chained ? 0.9 : 1; };
-      program.blocks = 8;
-      program.block_seconds = 100e-6;
-      program.graphs = 150e-6;
       program.noise = 0.02;
-      program.lag = 1;
-      program.unready = unready;
       SubmissionState state;
       for (std::uint64_t run = 0; run < 5; ++run)
         state = run_program(program, 100 * seed + run, state).state;
