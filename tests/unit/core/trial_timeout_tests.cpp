@@ -1,5 +1,6 @@
 // Trials that take too long, or do not end.
 #include "catch.hpp"
+#include "fake_region.hpp"
 #include "several_ranks.hpp"
 
 namespace contextune::tests {
@@ -99,7 +100,7 @@ TEST_CASE("where a pass does not end on one rank, all keep the winners so far, t
         }
         rank.results.clear();
         rank.tuning.overrun(rank.now + 40);
-        (void)rank.tuning.begin_pass(next_pass(), rank.now + 40, false);
+        (void)rank.tuning.begin_pass(rank.next_pass(), rank.now + 40, false);
       }
     }
     REQUIRE(ranks.all_finished());
@@ -131,7 +132,7 @@ TEST_CASE("a pass that one rank cannot make is made by none, and that rank's tri
           rank.entry(false);
           continue;
         }
-        const PassPlan plan = rank.tuning.begin_pass(next_pass(), rank.now, false);
+        const PassPlan plan = rank.tuning.begin_pass(rank.next_pass(), rank.now, false);
         REQUIRE(plan.counted);
         CHECK(plan.agreed);
         CHECK(plan.number == 5);
@@ -161,7 +162,7 @@ TEST_CASE("a rank alone shares its passes with nobody") {
   ranks.add("kernel", {{4, 1}});
   CHECK(ranks[0].tuning.ranks().lockstep() == nullptr);
   (void)ranks[0].entry(false);
-  CHECK_FALSE(ranks[0].tuning.begin_pass(next_pass(), ranks[0].now, false).agreed);
+  CHECK_FALSE(ranks[0].tuning.begin_pass(ranks[0].next_pass(), ranks[0].now, false).agreed);
 }
 
 }  // namespace
