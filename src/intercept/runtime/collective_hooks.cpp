@@ -12,12 +12,13 @@ namespace contextune::intercept {
 void on_nccl_before(const contextune_nccl_call* call) noexcept {
   ProcessRuntime* const runtime = running_runtime();
   if (runtime == nullptr) return;
-  runtime->nccl_is_called(*call);
-  if (runtime->nccl_repeats(*call)) return;
+  NcclCalls& nccl = runtime->nccl();
+  nccl.see(*call);
+  if (nccl.repeats(*call)) return;
   const Uncancelled uncancelled;
   const OwnArithmetic arithmetic;
   collective_calls().before(*call);
-  runtime->nccl_begins(*call);
+  nccl.begins(*call);
 }
 
 void on_nccl_after(const contextune_nccl_call* call) noexcept {
@@ -25,9 +26,9 @@ void on_nccl_after(const contextune_nccl_call* call) noexcept {
   if (runtime == nullptr || process_collectives().end_settled(this_thread().collectives)) return;
   const Uncancelled uncancelled;
   const OwnArithmetic arithmetic;
-  runtime->nccl_ends(*call);
+  runtime->nccl().ends(*call);
   collective_calls().after(*call);
-  runtime->join_ranks(*call);
+  runtime->nccl().join_ranks(*call);
 }
 
 std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {

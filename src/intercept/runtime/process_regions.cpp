@@ -33,6 +33,12 @@ void ProcessRegions::read_marks() {
   of_marks_ = std::vector<std::atomic<LaunchRegion*>>(marks_.size());
 }
 
+bool ProcessRegions::has_marked_stretch() const noexcept {
+  return std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
+  });
+}
+
 bool ProcessRegions::has_mark(RegionMark::Kind kind) const noexcept {
   return std::any_of(marks_.begin(), marks_.end(),
                      [kind](const RegionMark& mark) { return mark.kind == kind; });

@@ -32,6 +32,8 @@ class ProcessRegions {
   void read_marks();
   [[nodiscard]] const std::vector<RegionMark>& marks() const noexcept { return marks_; }
   [[nodiscard]] bool has_mark(RegionMark::Kind kind) const noexcept;
+  /// Whether something else than the whole process is marked.
+  [[nodiscard]] bool has_marked_stretch() const noexcept;
 
   /// Null: there is none yet.
   [[nodiscard]] LaunchRegion* find(std::string_view name);

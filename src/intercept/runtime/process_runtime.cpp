@@ -17,7 +17,6 @@
 #include "intercept/host/program_name.hpp"
 #include "intercept/host/uncancelled.hpp"
 #include "intercept/nccl/collective_calls.hpp"
-#include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/replay/repetition_check.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"
@@ -71,8 +70,6 @@ SubmissionLimits submission_limits(const Options& options) {
   limits.block_seconds = 1e-3;
   return limits;
 }
-
-constexpr const char* found_collectives = "auto:collectives";
 
 /// Whether kernels may be launched in other ways than chained and gathered.
 bool has_knobs(const Options& options) {
@@ -169,6 +166,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 [this](CUresult result) { broke(result); },
                 has_several_devices(driver_)},
       regions_(options_, services_),
+      nccl_(services_, regions_),
       kernel_marks_(kernels_) {
   if (driver_.simulated) log_.set_simulated();
   write_start(log::ranks_of_environment());
@@ -191,7 +189,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
     log_.fallback(fault.reason, {}, {}, fault.sentence);
   }
   start_submission();
-  start_collectives();
+  nccl_.find_stretch(options_, [this] { submission_.hold_off(); });
   if (!options_.discover) store_.prepare(marked);
   await_log();  // whatever happens now, it says what was begun with
   submission_.spend(now_seconds() - began_);
@@ -219,32 +217,6 @@ void ProcessRuntime::start_submission() noexcept {
   if (choices != SubmissionChoices{} && !blocks()) submission_.start(choices);
 }
 
-void ProcessRuntime::start_collectives() noexcept {
-  if (!options_.auto_knobs.collectives || !regions_.has_mark(RegionMark::Kind::Auto) ||
-      has_marked_stretch() || options_.discover) {
-    return;
-  }
-  const auto make = [this](const UnansweredRuns& runs) -> LaunchRegion* {
-    try {
-      if (runs.are_enough()) {
-        log_.fallback(FallbackReason::NotSettled, found_collectives, {},
-                      "The program's runs are too short to compare its collectives: several ended "
-                      "before there was an answer, so collectives keep NCCL's default.");
-        return nullptr;
-      }
-      Options options = options_;
-      options.mode = Mode::Live;  // nobody has named it
-      return &regions_.find_or_make(found_collectives, options,
-                                    ProcessRegions::Kind::FoundCollectives);
-    } catch (const std::exception& error) {
-      log_.fallback(FallbackReason::InternalError, StoredSubmission::region, {}, error.what());
-      return nullptr;
-    }
-  };
-  found_collectives_.start(
-      make, [this] { submission_.hold_off(); }, store_);
-}
-
 Measurement::Timers ProcessRuntime::make_timers() {
   Measurement::Timers timers;
   auto cupti = std::make_unique<gpu::ActivityTimer>(driver_);
@@ -254,7 +226,7 @@ Measurement::Timers ProcessRuntime::make_timers() {
   timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
   timers.release_delay_seconds = driver_.simulated ? 0 : 0.5;  // the simulated one opens at once
   timers.gpu_is_idle = [this] { return is_idle(); };
-  timers.nccl_threads = [this] { return nccl_threads_.ids(); };
+  timers.nccl_threads = [this] { return nccl_.thread_ids(); };
   timers.cupti = std::move(cupti);
   timers.events = std::move(events);
   CUdevice device = 0;
@@ -331,13 +303,6 @@ void ProcessRuntime::start_marks() {
   if (!kernel_marks_.empty()) open_.watch_always();
 }
 
-bool ProcessRuntime::has_marked_stretch() const noexcept {
-  const auto& marks = regions_.marks();
-  return std::any_of(marks.begin(), marks.end(), [](const RegionMark& mark) {
-    return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
-  });
-}
-
 void ProcessRuntime::begin_process(const RegionMark& mark) {
   is_one_region_ = true;
   open_.set_background(regions_.of_mark(mark));
@@ -386,7 +351,7 @@ bool ProcessRuntime::is_current(CUcontext context) const noexcept {
 
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   ThreadState& thread = thread_of(call);
-  if (LaunchRegion* const found = found_collectives_.open_region();
+  if (LaunchRegion* const found = nccl_.found_region();
       found != nullptr && ProcessCollectives::is_inside() && thread.region == nullptr &&
       thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
     return launch_in_found(call, *found);
@@ -419,45 +384,6 @@ void ProcessRuntime::say_pin_does_not_act(const ThreadState& thread) noexcept {
                 "count there.");
 }
 
-bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {
-  ThreadState& thread = this_thread();
-  if (thread.call != nullptr) return false;  // its launches have to be seen
-  return process_collectives().begin_settled(call, region_of_collectives(thread),
-                                             thread.collectives);
-}
-
-void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
-  nccl_threads_.before(call);
-  const ThreadState& thread = this_thread();
-  LaunchRegion* region = region_of_collectives(thread);
-  const bool communicates =
-      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
-  if (communicates && region != nullptr && region->collectives() != nullptr)
-    region->collectives()->note_used(call.comm);
-  // An implementation of a choice is judged as a whole. A site of its own in there would be
-  // searched on a path that the next config may not take, and each rank would have to be on it for
-  // the very same decisions.
-  if (thread.call != nullptr && thread.call->is_span()) region = nullptr;
-  const bool counts = thread.region == nullptr || thread.counts;
-  const bool captured = captures_.possible() && captures_.is_capturing(call.stream);
-  find_nccl_code(call);
-  if (recorder_.active()) recorder_.nccl_begins(call);
-  ranks_.nccl_begins(call);
-  process_collectives().begin(call, region, counts, captured);
-}
-
-void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
-  const bool may_settle =
-      !captures_.possible() && !recorder_.active() && this_thread().call == nullptr;
-  process_collectives().end(call, may_settle, !open_.watches_always());
-  if (recorder_.active()) recorder_.nccl_ended(call);
-  nccl_threads_.after(call);
-}
-
-void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
-  ranks_.nccl_ended(call, has_marked_stretch() || found_collectives_.looks());
-}
-
 CUresult ProcessRuntime::launch_in_found(const contextune_launch& call,
                                          LaunchRegion& found) noexcept {
   const Uncancelled uncancelled;
@@ -465,14 +391,6 @@ CUresult ProcessRuntime::launch_in_found(const contextune_launch& call,
   if (submitter_.holds()) submitter_.hand_over();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   return after_launch(found.launch(call, true));
-}
-
-LaunchRegion* ProcessRuntime::region_of_collectives(const ThreadState& thread) const noexcept {
-  if (thread.region != nullptr) return thread.region;
-  LaunchRegion* const only = open_.only();
-  if (only != nullptr && only->collectives() != nullptr) return only;
-  LaunchRegion* const found = found_collectives_.open_region();
-  return found != nullptr ? found : only;
 }
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,

@@ -10,16 +10,15 @@
 #include "gpu/clock/event_timer.hpp"
 #include "gpu/image/module_variables.hpp"
 #include "gpu/memory/block_kernels.hpp"
-#include "intercept/collectives/found_collectives.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/host/context_table.hpp"
 #include "intercept/memory/allocation_map.hpp"
-#include "intercept/nccl/nccl_threads.hpp"
 #include "intercept/program/program_attributes.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 #include "intercept/ranks/program_ranks.hpp"
 #include "intercept/replay/recorder.hpp"
+#include "intercept/runtime/nccl_calls.hpp"
 #include "intercept/runtime/process_environment.hpp"
 #include "intercept/runtime/process_regions.hpp"
 #include "intercept/runtime/runtime.hpp"
@@ -70,8 +69,6 @@ class ProcessRuntime final : public Runtime {
   // Called by the hooks. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
-  /// Whether it is one that this thread has made before and that is settled: it has begun then.
-  [[nodiscard]] bool nccl_repeats(const contextune_nccl_call& call) noexcept;
   /// Before another call of the driver than a launch, while something is held.
   void hand_over(contextune_fn fn) noexcept {
     submitter_.hand_over(is_question(fn));
@@ -79,11 +76,6 @@ class ProcessRuntime final : public Runtime {
     if (const auto kind = step_kind_of(fn)) made_step(*kind, static_cast<std::uint64_t>(fn));
     if (submission_.watches()) submission_.results_may_be_there();
   }
-  /// Before nccl_repeats() and nccl_begins().
-  void nccl_is_called(const contextune_nccl_call& call) noexcept { found_collectives_.see(call); }
-  void nccl_begins(const contextune_nccl_call& call) noexcept;
-  void nccl_ends(const contextune_nccl_call& call) noexcept;
-  void join_ranks(const contextune_nccl_call& call) noexcept;
   void handles_go_away() noexcept {
     submitter_.forget_kernels();
     kernels_.invalidate();
@@ -102,6 +94,7 @@ class ProcessRuntime final : public Runtime {
   void program_uses_cupti(const char* entry_point) noexcept;
   [[nodiscard]] const RegionServices& services() const noexcept { return services_; }
   [[nodiscard]] ProcessRegions& regions() noexcept { return regions_; }
+  [[nodiscard]] NcclCalls& nccl() noexcept { return nccl_; }
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
   [[nodiscard]] Submitter& submitter() noexcept { return submitter_; }
   [[nodiscard]] ChainedGraphs& chained_graphs() noexcept { return chained_graphs_; }
@@ -130,10 +123,6 @@ class ProcessRuntime final : public Runtime {
     return result;
   }
   void start_marks();
-  /// Whether something else than the whole process is marked.
-  [[nodiscard]] bool has_marked_stretch() const noexcept;
-  void start_collectives() noexcept;
-  [[nodiscard]] LaunchRegion* region_of_collectives(const ThreadState& thread) const noexcept;
   void write_discovered() noexcept;
   void start_submission() noexcept;
   void say_pin_does_not_act(const ThreadState& thread) noexcept;
@@ -170,7 +159,6 @@ class ProcessRuntime final : public Runtime {
   CaptureWatch captures_;
   std::atomic<bool> stopped_{false};
   GraphTable graphs_;
-  NcclThreads nccl_threads_;
   ProcessRanks ranks_;
   ProgramRanks program_ranks_{ranks_, options_, driver_, stopped_};
   ProcessEnvironment environment_{driver_, ranks_};
@@ -185,13 +173,13 @@ class ProcessRuntime final : public Runtime {
   Submitter submitter_;
   SubmissionTuning submission_;
   std::atomic<bool> said_pin_{false};
-  FoundCollectives found_collectives_;
   DiscoveredPeriods periods_;
   bool discovers_periods_ = false;
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;
   ProcessRegions regions_;
+  NcclCalls nccl_;
   bool waited_in_vain_ = false;  ///< for the end of what crashes where the program ends meanwhile
   std::atomic<bool> is_one_region_{false};  ///< what is in no other one
   bool graphs_are_regions_ = false;         ///< each launch of one is an entry

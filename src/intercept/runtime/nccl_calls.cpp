@@ -1,0 +1,95 @@
+#include "intercept/runtime/nccl_calls.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "intercept/collectives/process_collectives.hpp"
+#include "intercept/marks/open_regions.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
+#include "intercept/program/capture_watch.hpp"
+#include "intercept/ranks/process_ranks.hpp"
+#include "intercept/replay/recorder.hpp"
+#include "intercept/site/launch_region.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr const char* found_collectives = "auto:collectives";
+
+}  // namespace
+
+void NcclCalls::find_stretch(const Options& options, std::function<void()> measures) noexcept {
+  if (!options.auto_knobs.collectives || !regions_.has_mark(RegionMark::Kind::Auto) ||
+      regions_.has_marked_stretch() || options.discover) {
+    return;
+  }
+  const auto make = [this, &options](const UnansweredRuns& runs) -> LaunchRegion* {
+    try {
+      if (runs.are_enough()) {
+        services_.log.fallback(
+            FallbackReason::NotSettled, found_collectives, {},
+            "The program's runs are too short to compare its collectives: several ended "
+            "before there was an answer, so collectives keep NCCL's default.");
+        return nullptr;
+      }
+      Options live = options;
+      live.mode = Mode::Live;  // nobody has named it
+      return &regions_.find_or_make(found_collectives, live,
+                                    ProcessRegions::Kind::FoundCollectives);
+    } catch (const std::exception& error) {
+      services_.log.fallback(FallbackReason::InternalError, StoredSubmission::region, {},
+                             error.what());
+      return nullptr;
+    }
+  };
+  found_.start(make, std::move(measures), services_.store);
+}
+
+bool NcclCalls::repeats(const contextune_nccl_call& call) noexcept {
+  ThreadState& thread = this_thread();
+  if (thread.call != nullptr) return false;  // its launches have to be seen
+  return process_collectives().begin_settled(call, region_of(thread), thread.collectives);
+}
+
+void NcclCalls::begins(const contextune_nccl_call& call) noexcept {
+  threads_.before(call);
+  const ThreadState& thread = this_thread();
+  LaunchRegion* region = region_of(thread);
+  const bool communicates =
+      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+  if (communicates && region != nullptr && region->collectives() != nullptr)
+    region->collectives()->note_used(call.comm);
+  // An implementation of a choice is judged as a whole. A site of its own in there would be
+  // searched on a path that the next config may not take, and each rank would have to be on it for
+  // the very same decisions.
+  if (thread.call != nullptr && thread.call->is_span()) region = nullptr;
+  const bool counts = thread.region == nullptr || thread.counts;
+  const bool captured =
+      services_.captures.possible() && services_.captures.is_capturing(call.stream);
+  find_nccl_code(call);
+  if (services_.recorder.active()) services_.recorder.nccl_begins(call);
+  services_.ranks.nccl_begins(call);
+  process_collectives().begin(call, region, counts, captured);
+}
+
+void NcclCalls::ends(const contextune_nccl_call& call) noexcept {
+  const bool may_settle = !services_.captures.possible() && !services_.recorder.active() &&
+                          this_thread().call == nullptr;
+  process_collectives().end(call, may_settle, !services_.open.watches_always());
+  if (services_.recorder.active()) services_.recorder.nccl_ended(call);
+  threads_.after(call);
+}
+
+void NcclCalls::join_ranks(const contextune_nccl_call& call) noexcept {
+  services_.ranks.nccl_ended(call, regions_.has_marked_stretch() || found_.looks());
+}
+
+LaunchRegion* NcclCalls::region_of(const ThreadState& thread) const noexcept {
+  if (thread.region != nullptr) return thread.region;
+  LaunchRegion* const only = services_.open.only();
+  if (only != nullptr && only->collectives() != nullptr) return only;
+  LaunchRegion* const found = found_.open_region();
+  return found != nullptr ? found : only;
+}
+
+}  // namespace contextune::intercept
