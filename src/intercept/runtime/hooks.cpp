@@ -43,12 +43,12 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   switch (legacy_form(fn)) {
     case contextune_fn_cuModuleUnload:
       runtime->services().variables.unloads(argument<CUmodule>(args, 0));
-      runtime->loads().unloads(argument<CUmodule>(args, 0));
-      return runtime->handles_go_away();
+      runtime->submission().loads().unloads(argument<CUmodule>(args, 0));
+      return runtime->submission().forget_kernels();
     case contextune_fn_cuLibraryUnload:
       runtime->services().variables.unloads(argument<CUlibrary>(args, 0));
-      runtime->loads().unloads(argument<CUlibrary>(args, 0));
-      return runtime->handles_go_away();
+      runtime->submission().loads().unloads(argument<CUlibrary>(args, 0));
+      return runtime->submission().forget_kernels();
     case contextune_fn_cuStreamBeginCapture:
     case contextune_fn_cuStreamBeginCapture_v2:
     case contextune_fn_cuStreamBeginCaptureToGraph:
@@ -82,7 +82,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
 void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
   constexpr auto carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
   ProgramAttributes& program = runtime.program_attributes();
-  runtime.submitter().forget_shapes();
+  runtime.submission().submitter().forget_shapes();
   try {
     if (fn == contextune_fn_cuFuncSetAttribute) {
       program.set(argument<CUfunction>(args, 0), argument<CUfunction_attribute>(args, 1));
@@ -144,7 +144,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
       return on_attribute_set(runtime, fn, args);
     case contextune_fn_cuStreamSetAttribute:
     case contextune_fn_cuStreamCopyAttributes:
-      return runtime.submitter().forget_stream();
+      return runtime.submission().submitter().forget_stream();
     case contextune_fn_cuDevicePrimaryCtxRelease:
     case contextune_fn_cuDevicePrimaryCtxRelease_v2:
       return runtime.primary_context_released(argument<CUdevice>(args, 0));
@@ -191,12 +191,12 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphNodeSetEnabled:
       runtime.services().recorder.obstruct(FallbackReason::GraphUnreplayable,
                                            "It changes a graph.");
-      return runtime.chained_graphs().changed(fn, args);
+      return runtime.submission().graphs().changed(fn, args);
     case contextune_fn_cuIpcOpenEventHandle:
       return runtime.services().recorder.event_imported(*argument<CUevent*>(args, 0));
     case contextune_fn_cuGraphUpload:
       runtime.graph_is_used();
-      return runtime.chained_graphs().uploaded(fn, args);
+      return runtime.submission().graphs().uploaded(fn, args);
     case contextune_fn_cuLaunch:
     case contextune_fn_cuLaunchGrid:
     case contextune_fn_cuLaunchGridAsync:
@@ -236,7 +236,7 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
     case contextune_fn_cuGraphExecUpdate_v2:
       // It may have been changed in part.
       if (result != CUDA_SUCCESS)
-        return runtime->chained_graphs().update_failed(argument<CUgraphExec>(args, 0));
+        return runtime->submission().graphs().update_failed(argument<CUgraphExec>(args, 0));
       break;
     default:
       break;
@@ -260,7 +260,7 @@ void on_exiting() noexcept {
 }
 
 void on_hand_over(contextune_fn fn) noexcept {
-  if (ProcessRuntime* runtime = running_runtime()) runtime->hand_over(fn);
+  if (ProcessRuntime* runtime = running_runtime()) runtime->submission().hand_over(fn);
 }
 
 CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
@@ -268,7 +268,7 @@ CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
     return load_code(*attached, with, arguments);
   };
   ProcessRuntime* runtime = running_runtime();
-  return runtime == nullptr ? load(fn, args) : runtime->loads().load(fn, args, load);
+  return runtime == nullptr ? load(fn, args) : runtime->submission().loads().load(fn, args, load);
 }
 
 // Those that are not guarded look first whether there is anything to be done.

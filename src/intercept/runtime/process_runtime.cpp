@@ -58,37 +58,10 @@ log::RankLog::Settings log_settings(const Options& options) {
           options.log_level};
 }
 
-bool launches_block() {
-  const char* const value = variable("CUDA_LAUNCH_BLOCKING");
-  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
-}
-
-SubmissionLimits submission_limits(const Options& options) {
-  SubmissionLimits limits;
-  constexpr double no_limit = 1e6;
-  limits.max_slowdown = options.max_slowdown > 0 ? options.max_slowdown : no_limit;
-  limits.block_seconds = 1e-3;
-  return limits;
-}
-
 /// Whether kernels may be launched in other ways than chained and gathered.
 bool has_knobs(const Options& options) {
   return !options.space.empty() || options.auto_knobs.attributes || options.discover ||
          options.mode == Mode::Replay;
-}
-
-Splice splice_of(const Options& options, const std::optional<PinnedLaunches>& pinned) {
-  if (launches_block() || options.discover) return Splice::Off;
-  const bool may_chain =
-      pinned ? pinned->submission.chained : options.region == "auto" && options.auto_knobs.chained;
-  return may_chain ? options.splice : Splice::Off;
-}
-
-/// Whether the code of kernels is read: it says which of them may be gathered.
-bool reads_code(const Options& options, const std::optional<PinnedLaunches>& pinned) {
-  if (launches_block()) return false;
-  return pinned ? pinned->submission.gathered != 0
-                : options.region == "auto" && options.auto_knobs.gathered;
 }
 
 }  // namespace
@@ -121,27 +94,6 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       gate_(frontend),
       block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
-      loads_(
-          driver_, splice_of(options, forced_.launches()), reads_code(options, forced_.launches()),
-          [this] { return submission_.seconds_left_for_loads(); },
-          [this](const std::string& sentence) {
-            log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
-          },
-          left_out_by(filter_)),
-      submitted_(driver_, kernels_, module_variables_, loads_),
-      chained_graphs_(
-          driver_, submitted_, graphs_, [this] { return submission_.seconds_left_for_loads(); },
-          [this](const std::string& sentence) {
-            log_.fallback(FallbackReason::NotChained, StoredSubmission::region, {}, sentence);
-          }),
-      submitter_(driver_, launcher_, submitted_, captures_, allocations_, frontend,
-                 [this](const std::string& sentence) {
-                   log_.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},
-                                 sentence);
-                 }),
-      submission_(driver_, kernels_, submitter_, chained_graphs_, loads_, captures_, open_, log_,
-                  store_, submission_limits(options), options.trial_timeout),
-      periods_(driver_, kernels_),
       services_{driver_,
                 launcher_,
                 kernels_,
@@ -165,6 +117,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 stopped_,
                 [this](CUresult result) { broke(result); },
                 has_several_devices(driver_)},
+      submission_(services_, filter_, options_),
       regions_(options_, services_),
       nccl_(services_, regions_),
       kernel_marks_(kernels_) {
@@ -188,33 +141,12 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
     const LinkFault fault = find_link_fault();
     log_.fallback(fault.reason, {}, {}, fault.sentence);
   }
-  start_submission();
-  nccl_.find_stretch(options_, [this] { submission_.hold_off(); });
+  // From the first launch of a marked kernel on, all others are in its region.
+  submission_.start(regions_.has_mark(RegionMark::Kind::Auto) && kernel_marks_.empty());
+  nccl_.find_stretch(options_, [this] { submission_.tuning().hold_off(); });
   if (!options_.discover) store_.prepare(marked);
   await_log();  // whatever happens now, it says what was begun with
-  submission_.spend(now_seconds() - began_);
-}
-
-void ProcessRuntime::start_submission() noexcept {
-  const auto blocks = [this] {
-    if (!launches_block()) return false;
-    log_.fallback(FallbackReason::LaunchBlocking, StoredSubmission::region, {}, {});
-    return true;
-  };
-  if (const auto pinned = forced_.launches()) {
-    if (pinned->submission.is_as_written() || !blocks()) submission_.pin(*pinned);
-    return;
-  }
-  // From the first launch of a marked kernel on, all others are in its region.
-  if (!regions_.has_mark(RegionMark::Kind::Auto) || !kernel_marks_.empty()) return;
-  if (options_.discover) {
-    discovers_periods_ = true;
-    return submitter_.want_other_calls(true);
-  }
-  SubmissionChoices choices;
-  choices.may_chain = options_.auto_knobs.chained;
-  if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
-  if (choices != SubmissionChoices{} && !blocks()) submission_.start(choices);
+  submission_.tuning().spend(now_seconds() - began_);
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {
@@ -356,13 +288,16 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
       thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
     return launch_in_found(call, *found);
   }
-  if (submission_.watches()) {
+  if (submission_.tuning().watches()) {
     if (thread.region == nullptr && open_.only() == nullptr && kernel_marks_.empty() &&
         thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
-      return after_launch(submission_.launch(call, thread));
+      return after_launch(submission_.tuning().launch(call, thread));
     }
-    if (submitter_.holds()) submitter_.hand_over();
-    if (submission_.is_pinned()) say_pin_does_not_act(thread);
+    if (submission_.submitter().holds()) submission_.submitter().hand_over();
+    if (submission_.tuning().is_pinned()) {
+      if (const auto* region = thread.region != nullptr ? thread.region : open_.only())
+        submission_.say_pin_does_not_act(*region);
+    }
   }
   if (thread.collectives.pass_launches()) return launcher_.as_written(call);
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
@@ -376,19 +311,11 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   return after_launch(launch_slowly(call, thread));
 }
 
-void ProcessRuntime::say_pin_does_not_act(const ThreadState& thread) noexcept {
-  const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
-  if (region == nullptr || said_pin_.exchange(true, std::memory_order_relaxed)) return;
-  log_.fallback(FallbackReason::ForceUnmatched, region->name(), StoredSubmission::site,
-                "Launches inside of a region go out as its tuning says, so their pin does not "
-                "count there.");
-}
-
 CUresult ProcessRuntime::launch_in_found(const contextune_launch& call,
                                          LaunchRegion& found) noexcept {
   const Uncancelled uncancelled;
   const OwnArithmetic arithmetic;
-  if (submitter_.holds()) submitter_.hand_over();
+  if (submission_.submitter().holds()) submission_.submitter().hand_over();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   return after_launch(found.launch(call, true));
 }
@@ -400,7 +327,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
   gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   if (thread.call != nullptr && thread.call->is_aside()) return launcher_.as_written(call);
-  if (discovers_periods_) periods_.launch(call);
+  if (DiscoveredPeriods* periods = submission_.periods()) periods->launch(call);
   if (!kernel_marks_.empty() && gate_.is_open()) {
     try {
       CUcontext context = nullptr;

@@ -21,12 +21,11 @@
 #include "intercept/runtime/nccl_calls.hpp"
 #include "intercept/runtime/process_environment.hpp"
 #include "intercept/runtime/process_regions.hpp"
+#include "intercept/runtime/process_submission.hpp"
 #include "intercept/runtime/runtime.hpp"
 #include "intercept/site/kernel_marks.hpp"
 #include "intercept/site/launch_region.hpp"
 #include "intercept/site/rule_book.hpp"
-#include "intercept/submission/discovered_periods.hpp"
-#include "intercept/submission/submission_tuning.hpp"
 #include "intercept/tuner/measurement.hpp"
 
 namespace contextune::intercept {
@@ -69,17 +68,6 @@ class ProcessRuntime final : public Runtime {
   // Called by the hooks. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
-  /// Before another call of the driver than a launch, while something is held.
-  void hand_over(contextune_fn fn) noexcept {
-    submitter_.hand_over(is_question(fn));
-    if (!submission_.watches() && !discovers_periods_) return;
-    if (const auto kind = step_kind_of(fn)) made_step(*kind, static_cast<std::uint64_t>(fn));
-    if (submission_.watches()) submission_.results_may_be_there();
-  }
-  void handles_go_away() noexcept {
-    submitter_.forget_kernels();
-    kernels_.invalidate();
-  }
   void stream_goes_away(CUstream stream) noexcept;
   /// @param gone it is already, and with it everything of ours that was in it
   void context_goes_away(CUcontext context, bool gone = false) noexcept;
@@ -96,10 +84,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] ProcessRegions& regions() noexcept { return regions_; }
   [[nodiscard]] NcclCalls& nccl() noexcept { return nccl_; }
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
-  [[nodiscard]] Submitter& submitter() noexcept { return submitter_; }
-  [[nodiscard]] ChainedGraphs& chained_graphs() noexcept { return chained_graphs_; }
-  [[nodiscard]] SubmissionTuning& submission() noexcept { return submission_; }
-  [[nodiscard]] SplicedLoads& loads() noexcept { return loads_; }
+  [[nodiscard]] ProcessSubmission& submission() noexcept { return submission_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
   /// Waits until what was said so far stands in the log, but not for long.
@@ -123,10 +108,7 @@ class ProcessRuntime final : public Runtime {
     return result;
   }
   void start_marks();
-  void write_discovered() noexcept;
-  void start_submission() noexcept;
-  void say_pin_does_not_act(const ThreadState& thread) noexcept;
-  void made_step(StepKind kind, std::uint64_t identity) noexcept;
+  void write_discovered(DiscoveredPeriods& periods) noexcept;
   void begin_process(const RegionMark& mark);
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
@@ -167,17 +149,10 @@ class ProcessRuntime final : public Runtime {
   ReplayGate gate_;
   gpu::BlockKernels block_kernels_;
   OpenRegions open_;
-  SplicedLoads loads_;
-  SubmittedKernels submitted_;
-  ChainedGraphs chained_graphs_;
-  Submitter submitter_;
-  SubmissionTuning submission_;
-  std::atomic<bool> said_pin_{false};
-  DiscoveredPeriods periods_;
-  bool discovers_periods_ = false;
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;
+  ProcessSubmission submission_;
   ProcessRegions regions_;
   NcclCalls nccl_;
   bool waited_in_vain_ = false;  ///< for the end of what crashes where the program ends meanwhile

@@ -20,7 +20,6 @@ constexpr double most_end_seconds = 2;
 }  // namespace
 
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
-  submitter_.forget_stream();
   submission_.forget_stream(stream);
   captures_.end(stream);
   recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
@@ -30,8 +29,6 @@ void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
 
 void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
   submission_.forget_context(context);
-  submitter_.forget_kernels();
-  kernels_.invalidate();
   module_variables_.context_goes_away(context);
   if (context == nullptr) return;
   contexts_.gone(context);
@@ -67,7 +64,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 
 void ProcessRuntime::synchronised() noexcept {
   if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.release_when_idle();
-  if (submission_.watches()) submission_.results_may_be_there();
+  if (submission_.tuning().watches()) submission_.tuning().results_may_be_there();
   work_was_waited_for();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : regions_.all()) region->synchronised();
@@ -91,7 +88,7 @@ void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {
 void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
   try {
     if (stopped_.load(std::memory_order_acquire)) return;
-    submitter_.stop();  // a profiler has to see every launch by itself
+    submission_.submitter().stop();  // a profiler has to see every launch by itself
     measurement_.give_up_cupti(entry_point);
   } catch (const std::exception& error) {
     log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
@@ -100,7 +97,7 @@ void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
 
 void ProcessRuntime::broke(CUresult result) noexcept {
   if (stopped_.exchange(true)) return;
-  submitter_.stop();
+  submission_.submitter().stop();
   store_.journal().broke();
   settled_changed();
   open_.shut();
@@ -114,11 +111,6 @@ void ProcessRuntime::broke(CUresult result) noexcept {
   }
 }
 
-void ProcessRuntime::made_step(StepKind kind, std::uint64_t identity) noexcept {
-  if (submission_.watches()) submission_.step(kind, identity);
-  if (discovers_periods_) periods_.step(kind, identity);
-}
-
 bool ProcessRuntime::is_inside() const noexcept {
   return frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0;
 }
@@ -129,8 +121,8 @@ void ProcessRuntime::end_replays() noexcept {
   // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
   // may still look at would not be put back.
   if (is_inside() || waited_in_vain_) return;
-  submission_.finish();
-  submitter_.stop();
+  submission_.tuning().finish();
+  submission_.submitter().stop();
   const char* under_way = nullptr;
   FallbackReason reason = FallbackReason::ReplayFailed;
   if (!gate_.opens_within(most_end_seconds)) {
@@ -146,9 +138,9 @@ void ProcessRuntime::end_replays() noexcept {
   await_log();
 }
 
-void ProcessRuntime::write_discovered() noexcept {
+void ProcessRuntime::write_discovered(DiscoveredPeriods& periods) noexcept {
   try {
-    for (const FoundRegion& found : periods_.found())
+    for (const FoundRegion& found : periods.found())
       log::write_period(log_.lines(), StoredSubmission::region, text_of(found), log_.simulated());
     if (const std::string ranges = regions_.other_ranges(); !ranges.empty())
       log::write_ranges(log_.lines(), StoredSubmission::region, ranges);
@@ -169,7 +161,7 @@ void ProcessRuntime::exiting() noexcept {
     log_.fallback(FallbackReason::RegionNeverEntered, {}, {},
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }
-  if (discovers_periods_) write_discovered();
+  if (DiscoveredPeriods* periods = submission_.periods()) write_discovered(*periods);
   for (LaunchRegion* region : regions) {
     if (region->is_in_first_entry())
       log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});

@@ -20,8 +20,8 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
     return graphs_.as_written(call);
   }
   if (recorder_.active()) return recorder_.launch_graph(call);
-  if (discovers_periods_)
-    periods_.step(StepKind::GraphLaunch, reinterpret_cast<std::uintptr_t>(call.exec));
+  if (DiscoveredPeriods* periods = submission_.periods())
+    periods->step(StepKind::GraphLaunch, reinterpret_cast<std::uintptr_t>(call.exec));
   LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
   const bool counts = thread.region == nullptr || thread.counts;
   if (graphs_are_regions_ || (region != nullptr && region->leaves_graphs())) {
@@ -36,8 +36,8 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
     }
   }
   if (region != nullptr) return region->launch_graph(call, counts);
-  if (submission_.watches()) submission_.launches_graph(call);
-  return chained_graphs_.launch(call);
+  if (submission_.tuning().watches()) submission_.tuning().launches_graph(call);
+  return submission_.graphs().launch(call);
 }
 
 }  // namespace contextune::intercept

@@ -94,7 +94,7 @@ void Graphs::update(CUgraphExec exec, CUgraph graph) {
       "cuGraphExecUpdate_v2");
   REQUIRE(change(exec, graph, &info) == CUDA_SUCCESS);
   void* const arguments[] = {&exec, &graph};
-  program_.runtime().chained_graphs().changed(contextune_fn_cuGraphExecUpdate_v2, arguments);
+  program_.runtime().submission().graphs().changed(contextune_fn_cuGraphExecUpdate_v2, arguments);
 }
 
 CUresult Graphs::launch(CUgraphExec exec, CUstream on) {
