@@ -52,9 +52,9 @@ int communicator_ranks(void* communicator, char* text, std::size_t size) noexcep
   try {
     const RankGroup found = group_of(*now, communicator);
     if (!found.is_whole_job && found.ranks.empty()) {
-      now->fallback(found.reason, {},
-                    "The ranks of a communicator run the default of what they do together: " +
-                        found.why + ".");
+      now->log().fallback(found.reason, {}, {},
+                          "The ranks of a communicator run the default of what they do together: " +
+                              found.why + ".");
       return fail("the ranks of the communicator do not tune together: " + found.why);
     }
     const std::string ranks = found.is_whole_job ? "" : text_of_ranks(found.ranks);

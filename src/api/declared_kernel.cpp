@@ -76,7 +76,7 @@ void hand_over_declarations(intercept::Runtime& runtime) noexcept {
   try {
     for (auto& rule : pending().take()) runtime.declare(std::move(rule));
   } catch (const std::exception& error) {
-    runtime.fault(error.what());
+    runtime.log().fault(error.what());
   }
 }
 

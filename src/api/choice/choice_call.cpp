@@ -65,10 +65,11 @@ void note_screened(ChoiceProblem& problem) noexcept {
 /// Ranks would have to wait for one another, with every implementation, before one of them may be
 /// relied on; see FallbackReason::LiveChoice.
 void decline_live(const contextune_choice& choice, Runtime& runtime, const std::string& region) {
-  runtime.fallback(FallbackReason::LiveChoice, region,
-                   "'" + choice.name +
-                       "' is made by several ranks, which cannot find out here what each of its "
-                       "implementations does; it runs what was found elsewhere, else its default.");
+  runtime.log().fallback(
+      FallbackReason::LiveChoice, region, {},
+      "'" + choice.name +
+          "' is made by several ranks, which cannot find out here what each of its "
+          "implementations does; it runs what was found elsewhere, else its default.");
 }
 
 /// Whether the operator lets anything be searched outside of the program's own regions.
@@ -84,10 +85,11 @@ bool may_search_alone(const contextune_choice& choice, Runtime& runtime) {
 std::optional<int> search_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
                                 const contextune_choice_run& run, bool is_own) {
   if (!may_repeat(choice, run, is_own)) {
-    runtime.fallback(FallbackReason::NotRepeatable, {},
-                     "'" + choice.name +
-                         "' is not measured outside of a region that is repeated: give it buffers "
-                         "or inputs of its own, or say that it is repeatable.");
+    runtime.log().fallback(
+        FallbackReason::NotRepeatable, {}, {},
+        "'" + choice.name +
+            "' is not measured outside of a region that is repeated: give it buffers "
+            "or inputs of its own, or say that it is repeatable.");
     return std::nullopt;
   }
   if (problem.stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::New) {
@@ -140,9 +142,9 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
   if (Runtime* now = Runtime::get()) {
     try {
       const std::string why = taken_failure_clause();
-      now->fallback(FallbackReason::WinnerFailed, {},
-                    "'" + problem.candidates[settled].full.to_string() + "' of '" + problem.label +
-                        "' could not be run" + (why.empty() ? "." : why));
+      now->log().fallback(FallbackReason::WinnerFailed, {}, {},
+                          "'" + problem.candidates[settled].full.to_string() + "' of '" +
+                              problem.label + "' could not be run" + (why.empty() ? "." : why));
     } catch (const std::exception&) {
       // No memory to say it.
     }

@@ -33,10 +33,10 @@ bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
   for (std::size_t i = 0; i < all->size(); ++i) {
     ByteReader from((*all)[i]);
     if (from.number<std::uint64_t>() == what && !from.failed()) continue;
-    runtime_.fallback(FallbackReason::RanksDiffer, {},
-                      "'" + problem_.label + "' runs its default on all ranks: rank " +
-                          std::to_string(choice_.ranks->ranks()[i]) + " has another " + in_what +
-                          ".");
+    runtime_.log().fallback(FallbackReason::RanksDiffer, {}, {},
+                            "'" + problem_.label + "' runs its default on all ranks: rank " +
+                                std::to_string(choice_.ranks->ranks()[i]) + " has another " +
+                                in_what + ".");
     return false;
   }
   // Others, in groups that overlap with this one, may have come to theirs already.
@@ -110,11 +110,11 @@ std::optional<std::vector<Payload>> ChoiceRanks::meet(Payload said) {
 
 void ChoiceRanks::part(FallbackReason reason, const std::string& why) {
   choice_.is_apart.store(true, std::memory_order_release);
-  runtime_.fallback(reason, {},
-                    "'" + choice_.name +
-                        "' runs its default on all ranks, but where a winner was "
-                        "agreed on before: " +
-                        why + ".");
+  runtime_.log().fallback(reason, {}, {},
+                          "'" + choice_.name +
+                              "' runs its default on all ranks, but where a winner was "
+                              "agreed on before: " +
+                              why + ".");
 }
 
 }  // namespace contextune::api

@@ -239,10 +239,10 @@ void contextune_choice::read_options(contextune::intercept::Runtime& runtime) {
   if (missing.empty()) return;
   std::vector<std::string_view> known;
   for (const Implementation& one : implementations) known.push_back(one.name);
-  runtime.fault("option implementations names " + missing + ", and choice '" + name +
-                "' has no such implementation: its own are " +
-                contextune::space::enumeration(known) +
-                (only_.empty() ? "; all of them may run" : "; the others that are named may run"));
+  runtime.log().fault(
+      "option implementations names " + missing + ", and choice '" + name +
+      "' has no such implementation: its own are " + contextune::space::enumeration(known) +
+      (only_.empty() ? "; all of them may run" : "; the others that are named may run"));
 }
 
 void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
@@ -252,9 +252,9 @@ void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
   for (const Implementation& one : implementations) known.push_back(one.name);
   const auto has = [&](const std::string& wanted, const char* in) {
     if (std::find(known.begin(), known.end(), wanted) != known.end()) return true;
-    runtime.fault(rule->place + ": choice '" + name + "': " + in + " names '" + wanted +
-                  "', which is none of its implementations: they are " +
-                  contextune::space::enumeration(known) + "; it is left out");
+    runtime.log().fault(rule->place + ": choice '" + name + "': " + in + " names '" + wanted +
+                        "', which is none of its implementations: they are " +
+                        contextune::space::enumeration(known) + "; it is left out");
     return false;
   };
   if (!rule->pin.empty() && has(rule->pin, "pin")) pin_ = rule->pin;

@@ -39,10 +39,10 @@ void find_ranks(contextune_choice& choice) {
   if (choice.options.ranks > 0) return;
   choice.is_apart.store(true, std::memory_order_release);
   if (Runtime* now = runtime()) {
-    now->fallback(FallbackReason::NoRendezvous, {},
-                  "'" + choice.name +
-                      "' runs its default: its communicator was not seen when it "
-                      "was made, so nobody knows its ranks.");
+    now->log().fallback(FallbackReason::NoRendezvous, {}, {},
+                        "'" + choice.name +
+                            "' runs its default: its communicator was not seen when it "
+                            "was made, so nobody knows its ranks.");
   }
 }
 
@@ -159,9 +159,9 @@ uint32_t choice_problem(contextune_choice* choice, const contextune_problem* pro
 void say_runs_default(const char* choice, const char* file) noexcept {
   try {
     if (Runtime* const now = Runtime::get()) {
-      now->fallback(FallbackReason::OtherCopy, {},
-                    "'" + std::string(choice) + "' runs its default: it was made by " + file +
-                        ", which is not the copy of contextune that runs in this process.");
+      now->log().fallback(FallbackReason::OtherCopy, {}, {},
+                          "'" + std::string(choice) + "' runs its default: it was made by " + file +
+                              ", which is not the copy of contextune that runs in this process.");
     }
   } catch (const std::exception&) {
     // No memory to say it.

@@ -263,9 +263,9 @@ void ChoiceScreen::survived() {
 }
 
 void ChoiceScreen::hangs(const ChoiceCandidate& candidate) {
-  runtime_.fallback(FallbackReason::TrialTimeout, {},
-                    "'" + candidate.full.to_string() + "' of '" + problem_.label +
-                        "' has not ended after trial_timeout. " + runtime_.journal().hung());
+  runtime_.log().fallback(FallbackReason::TrialTimeout, {}, {},
+                          "'" + candidate.full.to_string() + "' of '" + problem_.label +
+                              "' has not ended after trial_timeout. " + runtime_.journal().hung());
 }
 
 bool ChoiceScreen::leave_out_blamed() {
@@ -280,11 +280,12 @@ bool ChoiceScreen::leave_out_blamed() {
     ChoiceCandidate& one = problem_.candidates[i];
     if (!(*all)[i] || one.state != ChoiceCandidate::State::Open) continue;
     one.state = ChoiceCandidate::State::Failed;
-    runtime_.fallback(FallbackReason::ConfigCrashed, {},
-                      "'" + one.full.to_string() + "' of '" + problem_.label +
-                          "' has taken an earlier process down, or has not ended there, and is not "
-                          "tried any more" +
-                          (choice_.is_shared() ? " on any rank." : "."));
+    runtime_.log().fallback(
+        FallbackReason::ConfigCrashed, {}, {},
+        "'" + one.full.to_string() + "' of '" + problem_.label +
+            "' has taken an earlier process down, or has not ended there, and is not "
+            "tried any more" +
+            (choice_.is_shared() ? " on any rank." : "."));
   }
   return true;
 }
@@ -360,9 +361,10 @@ void ChoiceScreen::rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State s
             "reads, so that what is there before cannot be told from a result"
           : "' could not be run and is never chosen";
   const std::string why = taken_failure_clause();
-  runtime_.fallback(reason, {},
-                    "'" + candidate.full.to_string() + "' of '" + problem_.label + what +
-                        (choice_.is_shared() ? ", on any rank" : "") + (why.empty() ? "." : why));
+  runtime_.log().fallback(reason, {}, {},
+                          "'" + candidate.full.to_string() + "' of '" + problem_.label + what +
+                              (choice_.is_shared() ? ", on any rank" : "") +
+                              (why.empty() ? "." : why));
 }
 
 }  // namespace contextune::api

@@ -142,10 +142,10 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
       return false;
     }
     if (!compares) {
-      runtime.fallback(FallbackReason::NoOutputs, {},
-                       "The implementations of '" + choice.name +
-                           "' are not compared with its default, because its outputs are not "
-                           "named.");
+      runtime.log().fallback(FallbackReason::NoOutputs, {}, {},
+                             "The implementations of '" + choice.name +
+                                 "' are not compared with its default, because its outputs are not "
+                                 "named.");
       return true;
     }
     const bool is_alone = problem.candidates.size() == 1 && problem.candidates.front().is_default();
@@ -154,7 +154,8 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
         region != nullptr ? region->name() : own_region_of(choice, problem);
     return ChoiceScreen(choice, problem, runtime, ranks, run, searched_in).run(only);
   } catch (const std::exception& error) {
-    runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
+    runtime.log().fault("choice '" + problem.label + "': " + error.what() +
+                        "; it runs its default");
     ranks.leave("one of them could not compare results");
     return false;
   }
@@ -205,7 +206,8 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     end_region(&entry);
     if (!agreed) find_winner(region);
   } catch (const std::exception& error) {
-    runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
+    runtime.log().fault("choice '" + problem.label + "': " + error.what() +
+                        "; it runs its default");
   }
   if (choice.is_shared() && !agreed) agree();
   // In live mode its region is searched over many calls.

@@ -53,8 +53,8 @@ struct Search {
       return restore == nullptr || restore(restore_user) == 0;
     } catch (const std::exception& error) {
       if (Runtime* now = Runtime::get()) {
-        now->fault("region '" + name + "': " + error.what() +
-                   "; the search ends, and what the last pass left stays");
+        now->log().fault("region '" + name + "': " + error.what() +
+                         "; the search ends, and what the last pass left stays");
       }
       return false;
     }
@@ -100,7 +100,7 @@ Mode mode_of(Runtime& runtime, Search& search) {
   const Repetition repetition = repetition_of(search.as.kind, search.repeatable, is_undone);
   search.is_unsaid = repetition == Repetition::ToShow;
   if (repetition != Repetition::Never) return Mode::Body;
-  runtime.fallback(FallbackReason::NotRepeatable, search.name, {});
+  runtime.log().fallback(FallbackReason::NotRepeatable, search.name, {}, {});
   return Mode::Live;
 }
 
@@ -128,22 +128,24 @@ void report_unprepared(Runtime& runtime, const Search& search, const std::except
   // The next call would not fare better.
   if (search.refused != nullptr) search.refused->store(true, std::memory_order_relaxed);
   if (dynamic_cast<const TooManyRegions*>(&why) == nullptr) {
-    runtime.fault("region '" + search.name + "': " + why.what() + "; its body runs once, as it is");
+    runtime.log().fault("region '" + search.name + "': " + why.what() +
+                        "; its body runs once, as it is");
     return;
   }
   // Names and keys may be endless: it is said once, and once of each function and choice.
   if (search.as.kind == StoredKind::Region) {
-    runtime.fallback(
-        FallbackReason::TooManySites, {},
+    runtime.log().fallback(
+        FallbackReason::TooManySites, {}, {},
         std::string("A region is not tuned, nor are others that come now: ") + why.what() + ".");
     return;
   }
   const std::string kind(to_string(search.as.kind));
-  runtime.fallback(FallbackReason::TooManySites, search.as.name,
-                   "A key of the " + kind +
-                       " cannot have a region of its own, so it and all others that come now run "
-                       "their default; give the " +
-                       kind + " a coarser key, or buckets of sizes.");
+  runtime.log().fallback(
+      FallbackReason::TooManySites, search.as.name, {},
+      "A key of the " + kind +
+          " cannot have a region of its own, so it and all others that come now run "
+          "their default; give the " +
+          kind + " a coarser key, or buckets of sizes.");
 }
 
 void note_untuned(Entry& entry) noexcept {
@@ -269,8 +271,8 @@ int finish_check(Entry& entry, bool ended) noexcept {
         return ended ? change : "a second run of its default did not come to its end";
       } catch (const std::exception& error) {
         if (Runtime* now = Runtime::get()) {
-          now->fault("region '" + entry.search->name + "': after two runs of its body " +
-                     error.what() + "; what the second one left stays");
+          now->log().fault("region '" + entry.search->name + "': after two runs of its body " +
+                           error.what() + "; what the second one left stays");
         }
         return not_compared;
       }
@@ -415,7 +417,8 @@ int set_region_communicator(contextune_entry* entry, void* communicator) noexcep
     if (!group.is_whole_job && group.ranks.empty()) {
       const std::string text =
           "region '" + search.name + "' is not tuned: its ranks were not found: " + group.why;
-      now->fallback(group.reason, search.name, "Its body runs once, as it is: " + group.why + ".");
+      now->log().fallback(group.reason, search.name, {},
+                          "Its body runs once, as it is: " + group.why + ".");
       mine.region = nullptr;
       mine.untuned = true;
       mine.state = State::Begun;

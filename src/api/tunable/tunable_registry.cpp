@@ -79,13 +79,13 @@ void say_no_choice(const contextune_tunable& tunable, const TunableProblem& prob
     const auto count = [](std::uint32_t number, const char* by) {
       return number == 0 ? std::string() : " " + std::to_string(number) + " " + by;
     };
-    now->fallback(FallbackReason::NoKnobs, tunable.region_name(problem),
-                  "One of " + std::to_string(tunable.configs.size()) +
-                      " configs is left: nothing to tune (ruled out:" +
-                      count(kept.pruned.by_device, "by the device") +
-                      count(kept.pruned.by_kernel, "by the kernel") +
-                      count(kept.pruned.by_author, "by the author") +
-                      count(kept.pruned.failed, "could not be launched") + ").");
+    now->log().fallback(FallbackReason::NoKnobs, tunable.region_name(problem), {},
+                        "One of " + std::to_string(tunable.configs.size()) +
+                            " configs is left: nothing to tune (ruled out:" +
+                            count(kept.pruned.by_device, "by the device") +
+                            count(kept.pruned.by_kernel, "by the kernel") +
+                            count(kept.pruned.by_author, "by the author") +
+                            count(kept.pruned.failed, "could not be launched") + ").");
   } catch (const std::exception&) {
     // No memory to say it.
   }
@@ -176,7 +176,7 @@ uint32_t begin_call(contextune_tunable* tunable, uint32_t key, contextune_call* 
     try {
       if (site == nullptr) site = add_site(*tunable, *problem, *region, device);
     } catch (const std::exception& error) {
-      now->fault(error.what());
+      now->log().fault(error.what());
     }
   }
   if (site == nullptr || site->site == nullptr) return problem->outer(0);
@@ -249,7 +249,7 @@ int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* conf
     const std::string why = "tunable '" + tunable->name + "': other configs were kept for '" +
                             problem->text + "' before, or it was called already";
     if (intercept::Runtime* now = intercept::Runtime::get()) {
-      now->fallback(FallbackReason::RuleError, tunable->name, why + "; it is not tuned.");
+      now->log().fallback(FallbackReason::RuleError, tunable->name, {}, why + "; it is not tuned.");
     }
     return fail(why);
   } catch (const std::exception& error) {

@@ -145,7 +145,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   submission_.start(regions_.has_mark(RegionMark::Kind::Auto) && kernel_marks_.empty());
   nccl_.find_stretch(options_, [this] { submission_.tuning().hold_off(); });
   if (!options_.discover) store_.prepare(marked);
-  await_log();  // whatever happens now, it says what was begun with
+  log_.lines().flush();  // whatever happens now, it says what was begun with
   submission_.tuning().spend(now_seconds() - began_);
 }
 

@@ -59,11 +59,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] store::TrialJournal& journal() noexcept override { return store_.journal(); }
   void work_was_waited_for() noexcept override;
   [[nodiscard]] DeviceFacts device_facts() noexcept override;
-  void fault(std::string_view text) noexcept override { log_.fault(text); }
-  void fallback(FallbackReason reason, std::string_view region,
-                std::string_view text) noexcept override {
-    log_.fallback(reason, region, {}, text);
-  }
+  [[nodiscard]] EventLog& log() noexcept override { return log_; }
 
   // Called by the hooks. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
@@ -86,9 +82,6 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
   [[nodiscard]] ProcessSubmission& submission() noexcept { return submission_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
-
-  /// Waits until what was said so far stands in the log, but not for long.
-  void await_log() noexcept { log_.lines().flush(); }
 
   /// exit() has begun: everything passes through from now on. Waits until no replay is under way
   /// and nobody is in a call of CUPTI, at most two seconds each, once; may be called again.

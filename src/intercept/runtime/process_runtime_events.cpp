@@ -105,7 +105,7 @@ void ProcessRuntime::broke(CUresult result) noexcept {
     log_.fallback(FallbackReason::StickyError, {}, {},
                   "A call answered " + gpu::describe(driver_, result) +
                       "; nothing is tuned any more in this process.");
-    await_log();  // the program may end at once
+    log_.lines().flush();  // the program may end at once
   } catch (const std::exception&) {
     // Not said, then.
   }
@@ -135,7 +135,7 @@ void ProcessRuntime::end_replays() noexcept {
   waited_in_vain_ = true;
   if (is_in_signal_handler()) return;  // it takes memory
   log_.fallback(reason, {}, {}, under_way);
-  await_log();
+  log_.lines().flush();
 }
 
 void ProcessRuntime::write_discovered(DiscoveredPeriods& periods) noexcept {

@@ -8,8 +8,8 @@
 #include <contextune/options.hpp>
 
 #include "core/search/store.hpp"
-#include "core/value/fallback_reason.hpp"
 #include "core/value/kernel_rule.hpp"
+#include "intercept/host/event_log.hpp"
 #include "intercept/ranks/job_ranks.hpp"
 #include "intercept/site/region.hpp"
 #include "preload/contextune_abi.h"
@@ -113,13 +113,8 @@ class Runtime {
   /// Facts of the current device; all zero while no context is current.
   [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;
 
-  /// Writes a `fault` line to the rank log: what was wrong with an input, where, and what to do.
-  virtual void fault(std::string_view text) noexcept = 0;
-
-  /// Writes a `fallback` line: why a region is not tuned, or not as was asked for. Only the first
-  /// of its kind is written; an empty text stands for the sentence of the reason.
-  virtual void fallback(FallbackReason reason, std::string_view region,
-                        std::string_view text) noexcept = 0;
+  /// The rank log.
+  [[nodiscard]] virtual EventLog& log() noexcept = 0;
 
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

@@ -322,7 +322,7 @@ void Program::steps(int times, const std::function<void()>& body) {
 }
 
 std::vector<std::string> Program::lines(const std::string& event) const {
-  runtime_->await_log();
+  runtime_->log().lines().flush();
   std::vector<std::string> found;
   std::ifstream file(folder_.path("rank-0.log"));
   for (std::string line; std::getline(file, line);) {
