@@ -2,8 +2,6 @@
 
 #include <cuda.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "intercept/memory/memory_handles.hpp"
+#include "intercept/memory/own_bytes.hpp"
 
 namespace contextune::intercept {
 
@@ -134,21 +133,8 @@ class AllocationMap {
   /// memory is said nowhere, so if there is any the map is incomplete.
   void forget_device(int device, CUcontext primary) noexcept;
 
-  /// Memory of a device that copies of ours take, which the program is not told to be in use.
-  void add_own_bytes(int device, std::ptrdiff_t bytes) noexcept {
-    if (device >= 0 && device < most_devices)
-      own_bytes_[static_cast<std::size_t>(device)].fetch_add(bytes);
-  }
-  [[nodiscard]] std::size_t own_bytes(int device) const noexcept {
-    const std::ptrdiff_t bytes = device >= 0 && device < most_devices
-                                     ? own_bytes_[static_cast<std::size_t>(device)].load()
-                                     : 0;
-    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes);
-  }
-  [[nodiscard]] bool has_own_bytes() const noexcept {
-    return std::any_of(own_bytes_.begin(), own_bytes_.end(),
-                       [](const auto& bytes) { return bytes.load() > 0; });
-  }
+  /// Memory that the program is not told to be in use.
+  [[nodiscard]] OwnBytes& own_bytes() noexcept { return own_bytes_; }
 
   /// @param why a sentence that lives as long as the process
   void give_up(const char* why) noexcept;
@@ -185,8 +171,7 @@ class AllocationMap {
   std::map<const void*, const void*> library_of_module_;
   MemoryHandles handles_;
   std::atomic<std::uint64_t> last_serial_{0};  ///< changed under the lock
-  static constexpr int most_devices = 64;
-  std::array<std::atomic<std::ptrdiff_t>, most_devices> own_bytes_{};
+  OwnBytes own_bytes_;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<int> first_device_{-1};              ///< that the program got memory on; -1: none yet
   std::atomic<std::uint64_t> outside_version_{0};  ///< of what is outside of that one

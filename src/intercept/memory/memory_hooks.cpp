@@ -150,14 +150,14 @@ std::size_t array_bytes(std::size_t width, std::size_t height, std::size_t depth
          largest_element;
 }
 
-void hide_own_memory(const AllocationMap& map, const gpu::Driver& driver, std::size_t* free,
+void hide_own_memory(const OwnBytes& own, const gpu::Driver& driver, std::size_t* free,
                      const std::size_t* total) noexcept {
   CUdevice device = 0;
-  if (free == nullptr || total == nullptr || !map.has_own_bytes() ||
+  if (free == nullptr || total == nullptr || !own.any() ||
       driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) {
     return;
   }
-  *free = std::min(*free + map.own_bytes(device), *total);
+  *free = std::min(*free + own.on(device), *total);
 }
 
 void note_node(AllocationMap& map, const CUgraphNodeParams* params) noexcept {
@@ -229,7 +229,7 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
                        argument<unsigned>(args, 2));
 
     case contextune_fn_cuMemGetInfo_v2:
-      return hide_own_memory(map, driver, argument<std::size_t*>(args, 0),
+      return hide_own_memory(map.own_bytes(), driver, argument<std::size_t*>(args, 0),
                              argument<const std::size_t*>(args, 1));
 
     case contextune_fn_cuModuleGetGlobal_v2:

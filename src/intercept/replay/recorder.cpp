@@ -100,7 +100,7 @@ void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
 
 void Recorder::memory_wanted(std::size_t bytes) noexcept {
   if (active() && !is_called_by_nccl()) obstruct(FallbackReason::ReplayAllocation, {}, true);
-  if (!allocations_.has_own_bytes()) return;
+  if (!allocations_.own_bytes().any()) return;
   GiveWay give_way;
   {
     const std::lock_guard lock(mutex_);

@@ -30,7 +30,7 @@ RepetitionCheck::~RepetitionCheck() {
     if (part.copies == nullptr) continue;
     const auto bytes = static_cast<std::ptrdiff_t>(part.copies->device_bytes());
     part.copies.reset();
-    services_.allocations.add_own_bytes(part.device, -bytes);
+    services_.allocations.own_bytes().add(part.device, -bytes);
   }
   if (claimed_) services_.gate.release();
 }
@@ -95,8 +95,8 @@ void RepetitionCheck::begin() {
     part.hashes = part.hasher->hash(part.footprint, deadline());
     copies->save(part.footprint, deadline());
     part.copies = std::move(copies);
-    services_.allocations.add_own_bytes(part.device,
-                                        static_cast<std::ptrdiff_t>(part.copies->device_bytes()));
+    services_.allocations.own_bytes().add(part.device,
+                                          static_cast<std::ptrdiff_t>(part.copies->device_bytes()));
   }
 }
 
