@@ -313,7 +313,8 @@ void Judge::judge_one(const std::vector<Submission>& first) {
   std::erase_if(contenders,
                 [&](const Submission& kind) { return !is_screened(kind, first_ratios); });
   const auto is_gathered = [](const Submission& kind) { return kind.gathered != 0; };
-  if (std::none_of(contenders.begin(), contenders.end(), is_gathered))
+  if (std::none_of(contenders.begin(), contenders.end(), is_gathered) &&
+      std::find(contenders.begin(), contenders.end(), usual(first)) == contenders.end())
     contenders.push_back(usual(first));
   if (gathered_in_vain()) std::erase_if(contenders, is_gathered);
   if (screen(contenders, 1)) return;

@@ -116,6 +116,12 @@ void SubmissionSearch::number_kernels(std::vector<std::uint64_t> kernels) {
   advance();
 }
 
+void SubmissionSearch::saw_block(bool has_launches) {
+  has_launches_ = has_launches_ || has_launches;
+  if (std::exchange(has_only_graphs_, !has_launches_) == has_only_graphs_) return;
+  if (!settled() && !takes_turns() && screening_ == 0 && !half_pair_) advance();
+}
+
 double SubmissionSearch::known_ratio(const Submission& submission) const {
   // Without some kernels, it is as it was with all of them, more or less.
   const double screened = screened_ratio(state_, {submission.chained, submission.gathered});
@@ -193,9 +199,12 @@ Submission SubmissionSearch::plan_screened(std::uint64_t block) {
 }
 
 Submission SubmissionSearch::plan_pair(std::uint64_t block) {
-  // Results are late: pairs of the look after the next are begun rather than none.
+  // Results are late: pairs of the look after the next are begun rather than none, and all that
+  // there may be where they cost nothing.
+  const bool is_free = risk_of(step_.candidate) + risk_of(step_.against) == 0;
+  const std::size_t all = even_pairs(limits_.max_pairs);
   const std::size_t most =
-      takes_turns() ? step_.pairs : std::min(2 * step_.pairs, even_pairs(limits_.max_pairs));
+      takes_turns() ? step_.pairs : (is_free ? all : std::min(2 * step_.pairs, all));
   if (!may_run(step_.candidate) || !may_run(step_.against)) return idle(block);
   for (const Submission& one : {step_.candidate, step_.against})
     if (missing_warm_ups(one) > 0) {
@@ -384,7 +393,9 @@ SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasur
     state_.pairs = {failed};
     state_.runs = 1;
   }
-  return judge_submissions(state_, choices_, limits_, unmeasurable);
+  SubmissionChoices worth_trying = choices_;
+  if (has_only_graphs_) worth_trying.may_gather.clear();
+  return judge_submissions(state_, worth_trying, limits_, unmeasurable);
 }
 
 bool SubmissionSearch::doubt_winner() {

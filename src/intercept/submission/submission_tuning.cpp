@@ -500,6 +500,7 @@ void SubmissionTuning::end_block(CUstream stream) {
   if (captures_.possible()) return breaks();
   submitter_.hand_over();
   Block block = *std::exchange(open_block_, std::nullopt);
+  search_->saw_block(block.launches != 0);
   const Event end = record(stream);
   if (!block.number) return begin_block(end);
   lost_in_a_row_ = 0;

@@ -20,10 +20,13 @@ struct SimulatedProgram {
   std::function<double(std::uint64_t block)> work = [](std::uint64_t) { return 1.0; };
   double block_seconds = 1e-3;
   std::uint64_t blocks = 1000;
-  double noise = 0.01;        ///< standard deviation, relative
-  double spikes = 0;          ///< share of blocks that are interrupted: half as long again
-  double spoiled = 0;         ///< share of blocks that say nothing
-  std::uint64_t lag = 4;      ///< blocks from one's end until its time is known
+  double noise = 0.01;    ///< standard deviation, relative
+  double spikes = 0;      ///< share of blocks that are interrupted: half as long again
+  double spoiled = 0;     ///< share of blocks that say nothing
+  std::uint64_t lag = 4;  ///< blocks from one's end until its time is known
+  /// It waits for the GPU after so many blocks; until then no time of them is known. 0: `lag` says.
+  std::uint64_t waits_after = 0;
+  bool has_only_graphs = false;
   double preparation = 0;     ///< seconds that the caller spends before the first block
   double graphs = 300e-6;     ///< seconds that it spends when a process first gathers in a new way
   int unready = 0;            ///< blocks after that which say nothing: its graphs are being built
@@ -76,6 +79,7 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
   std::deque<Result> late;
   std::vector<Submission> built;
   std::vector<int> unready;  ///< blocks of each of them
+  if (program.has_only_graphs) search.saw_block(false);
   double now = program.preparation;
   search.spend(program.preparation);
   run.cost += program.preparation;
@@ -90,7 +94,11 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
     if (search.wants_kernels()) search.number_kernels(names);
   };
   for (std::uint64_t block = 0; block < program.blocks; ++block) {
-    while (late.size() > program.lag) report();
+    if (program.waits_after == 0) {
+      while (late.size() > program.lag) report();
+    } else if (block % program.waits_after == 0) {
+      while (!late.empty()) report();
+    }
     search.elapsed(now);
     const Submission submission = search.plan(block);
     if (search.settled() && run.settled_at > block) run.settled_at = block;

@@ -161,6 +161,36 @@ TEST_CASE("Programs like those that were measured are settled within a tenth of 
   }
 }
 
+// A decode step as a graph, of which 200 are launched ahead: the host waits after every hundred
+// blocks.
+TEST_CASE("A program of graphs that it launches far ahead is settled in its first run",
+          "[submission]") {
+  for (const double chained : {0.955, 1.02}) {
+    int settled = 0;
+    int chains = 0;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      SimulatedProgram program;
+      program.has_only_graphs = true;
+      program.waits_after = 100;
+      program.block_seconds = 1.76e-3;
+      program.preparation = 0.02;
+      program.noise = 0.003;
+      program.kernels.assign(8, 1.0);
+      program.ratio = [&](const Submission& submission) {
+        return submission.chained ? chained : 1.0;
+      };
+      const SimulatedRun run = run_program(program, seed);
+      CHECK(run.share_of_allowance() < 1);
+      settled += run.state.verdict.settled;
+      chains += run.state.verdict.winner.chained;
+      for (const ScreenedSubmission& one : run.state.screened) CHECK(one.submission.gathered == 0);
+    }
+    INFO("chained " << chained << ": " << settled << " settled, " << chains << " chained");
+    CHECK(settled >= 95);
+    CHECK(chains == (chained < 1 ? 100 : 0));
+  }
+}
+
 TEST_CASE("Over its runs, a program of few short blocks gets a clear gain, and none that is none",
           "[submission]") {
   constexpr int programs = 400;

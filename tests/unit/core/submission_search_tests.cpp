@@ -55,6 +55,24 @@ TEST_CASE("A program that gains by both is settled with both", "[submission]") {
   CHECK(run.settled_at < 150);
 }
 
+TEST_CASE("Gathering is tried from the first block on that has launches beside those of graphs",
+          "[submission]") {
+  const auto gathers = [](SubmissionSearch& search, std::uint64_t from, std::uint64_t to) {
+    bool any = false;
+    for (std::uint64_t block = from; block < to; ++block) {
+      search.elapsed(1e-3 * static_cast<double>(block));
+      any = search.plan(block).gathered != 0 || any;
+      search.measured(block, 1e-3, 4);
+      search.saw_block(block >= 40);
+    }
+    return any;
+  };
+  SubmissionSearch search({true, {8, 16, 32}}, {.block_seconds = 1e-3});
+  search.saw_block(false);
+  CHECK_FALSE(gathers(search, 0, 10));
+  CHECK(gathers(search, 40, 80));
+}
+
 TEST_CASE("A gain has to last for a while where blocks are short, unless it is large",
           "[submission]") {
   SimulatedProgram program;
