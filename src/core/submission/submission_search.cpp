@@ -27,6 +27,9 @@ constexpr std::uint64_t charge_reach = 8;
 constexpr double risk_of_gathered = 9;
 constexpr double risk_of_others = 1;
 
+/// Blocks of graphs alone, for each with launches that came before.
+constexpr std::uint64_t prelude_share = 4;
+
 std::size_t even_pairs(int pairs) {
   return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
 }
@@ -117,8 +120,11 @@ void SubmissionSearch::number_kernels(std::vector<std::uint64_t> kernels) {
 }
 
 void SubmissionSearch::saw_block(bool has_launches) {
-  has_launches_ = has_launches_ || has_launches;
-  if (std::exchange(has_only_graphs_, !has_launches_) == has_only_graphs_) return;
+  blocks_with_launches_ += has_launches ? 1 : 0;
+  blocks_of_graphs_ = has_launches ? 0 : blocks_of_graphs_ + 1;
+  // A few steps before the graph is captured are no part of what the program repeats.
+  const bool has_only_graphs = blocks_of_graphs_ > prelude_share * blocks_with_launches_;
+  if (std::exchange(has_only_graphs_, has_only_graphs) == has_only_graphs) return;
   if (!settled() && !takes_turns() && screening_ == 0 && !half_pair_) advance();
 }
 

@@ -52,8 +52,8 @@ class SubmissionSearch {
   ///                first; at most most_numbered_kernels count
   void number_kernels(std::vector<std::uint64_t> kernels);
 
-  /// Whether a block had launches beside those of the program's own graphs: as long as none had,
-  /// there is nothing to gather.
+  /// Whether a block had launches beside those of the program's own graphs. Where most had none,
+  /// and none for long, there is nothing to gather.
   void saw_block(bool has_launches);
 
   /// The process ends without a block, although it has shown enough: it is a run that has searched.
@@ -175,8 +175,9 @@ class SubmissionSearch {
   SubmissionState state_;
   SubmissionBudget budget_;
   SubmissionStep step_;
-  bool counted_ = false;       ///< this run, among the runs
-  bool has_launches_ = false;  ///< blocks, beside those of graphs
+  bool counted_ = false;  ///< this run, among the runs
+  std::uint64_t blocks_with_launches_ = 0;
+  std::uint64_t blocks_of_graphs_ = 0;  ///< alone, since the last with launches
   bool has_only_graphs_ = false;
   std::size_t most_turns_ = 0;  ///< 0: none are taken
 

@@ -55,22 +55,29 @@ TEST_CASE("A program that gains by both is settled with both", "[submission]") {
   CHECK(run.settled_at < 150);
 }
 
-TEST_CASE("Gathering is tried from the first block on that has launches beside those of graphs",
-          "[submission]") {
-  const auto gathers = [](SubmissionSearch& search, std::uint64_t from, std::uint64_t to) {
+TEST_CASE("Gathering is tried where blocks have launches beside those of graphs", "[submission]") {
+  SubmissionSearch search({true, {8, 16, 32}}, {.block_seconds = 1e-3});
+  std::uint64_t block = 0;
+  const auto gathers = [&](int blocks, bool has_launches) {
     bool any = false;
-    for (std::uint64_t block = from; block < to; ++block) {
+    for (const std::uint64_t end = block + static_cast<std::uint64_t>(blocks); block < end;
+         ++block) {
       search.elapsed(1e-3 * static_cast<double>(block));
+      search.saw_block(has_launches);
       any = search.plan(block).gathered != 0 || any;
       search.measured(block, 1e-3, 4);
-      search.saw_block(block >= 40);
     }
     return any;
   };
-  SubmissionSearch search({true, {8, 16, 32}}, {.block_seconds = 1e-3});
-  search.saw_block(false);
-  CHECK_FALSE(gathers(search, 0, 10));
-  CHECK(gathers(search, 40, 80));
+  SECTION("from the first of them on") {
+    CHECK_FALSE(gathers(10, false));
+    CHECK(gathers(40, true));
+  }
+  SECTION("not for long after a few of them") {
+    CHECK(gathers(4, true));
+    (void)gathers(17, false);
+    CHECK_FALSE(gathers(100, false));
+  }
 }
 
 TEST_CASE("A gain has to last for a while where blocks are short, unless it is large",
