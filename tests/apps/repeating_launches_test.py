@@ -199,10 +199,11 @@ class RepeatingLaunchesTest(unittest.TestCase):
         log, _ = self.run_of(2000, "mixed")
         self.assertRegex(log, r'text="every 3 launches, 1 graph launch, 1 copy and 1 wait( from advect)?; ')
 
-    def test_a_program_that_launches_graphs_only_is_tuned_as_well(self):
-        log, totals = self.run_of(2000, "graphs")
+    def test_a_program_that_launches_graphs_only_is_tuned_as_well_and_nothing_is_gathered(self):
+        log, totals = self.run_of(2000, "graphs", CONTEXTUNE_LOG_LEVEL="debug")
         self.assertIn('text="every 4 graph launches and 1 copy; ', log)
-        self.assertIn("event=block ", self.run_of(2000, "graphs", CONTEXTUNE_LOG_LEVEL="debug")[0])
+        self.assertRegex(log, r'event=block .*launches="?chained')
+        self.assertNotRegex(log, r"event=block .*gathered=")
 
     def test_a_host_that_launches_ahead_hides_no_length(self):
         log, totals = self.run_of(8000, "ahead", CONTEXTUNE_LOG_LEVEL="debug")

@@ -400,7 +400,8 @@ SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasur
     state_.runs = 1;
   }
   SubmissionChoices worth_trying = choices_;
-  if (has_only_graphs_) worth_trying.may_gather.clear();
+  // With nothing else to try, the search would be settled before any launch has come.
+  if (has_only_graphs_ && choices_.may_chain) worth_trying.may_gather.clear();
   return judge_submissions(state_, worth_trying, limits_, unmeasurable);
 }
 

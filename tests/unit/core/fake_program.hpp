@@ -84,6 +84,8 @@ class FakeProgram {
       const bool is_planned = site.added;
       if (!site.added) add(site);
       if (site.index == no_site) continue;
+      // A site beyond the end of the plan runs config 0.
+      if (configs_run.size() <= site.index) configs_run.resize(site.index + 1, 0);
       launched.push_back(site.index);
       SiteResult one = launch(site, config_of(site, plan, is_planned));
       if (site.failing.contains(configs_run[site.index]))
@@ -156,7 +158,7 @@ class FakeProgram {
     site.index = tuned().add_site(std::move(spec));
     site.added = true;
     if (site.index == no_site) return;
-    configs_run.resize(site.index + 1, 0);
+    if (configs_run.size() <= site.index) configs_run.resize(site.index + 1, 0);
     configs_run[site.index] = winner(site.index);
   }
   SiteResult launch(const Site& site, std::uint32_t config) {

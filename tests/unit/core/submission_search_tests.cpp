@@ -73,6 +73,11 @@ TEST_CASE("Gathering is tried where blocks have launches beside those of graphs"
     CHECK_FALSE(gathers(10, false));
     CHECK(gathers(40, true));
   }
+  SECTION("although nothing else may be tried before") {
+    SubmissionSearch alone({false, {8, 16, 32}}, {.block_seconds = 1e-3});
+    alone.saw_block(false);
+    CHECK_FALSE(alone.settled());
+  }
   SECTION("not for long after a few of them") {
     CHECK(gathers(4, true));
     (void)gathers(17, false);
