@@ -37,8 +37,12 @@ double SubmissionBudget::spent() const {
   return sum;
 }
 
-bool SubmissionBudget::covers(double seconds) const {
-  return spent() + held_ + seconds <= allowance();
+bool SubmissionBudget::covers(const Submission& submission, double seconds) const {
+  if (spent() + held_ + seconds <= allowance()) return true;
+  return seconds == 0 &&
+         std::none_of(exposures_.begin(), exposures_.end(), [&](const Exposure& exposure) {
+           return exposure.submission == submission && exposure.seconds > 0;
+         });
 }
 
 }  // namespace contextune

@@ -28,8 +28,9 @@ class SubmissionBudget {
   [[nodiscard]] double allowance() const { return max_slowdown_ * elapsed_ + grace_seconds_; }
   /// By the caller, and in blocks that were slower.
   [[nodiscard]] double spent() const;
-  /// Whether so much more is allowed.
-  [[nodiscard]] bool covers(double seconds) const;
+  /// Whether a block of the submission may run that is feared to cost so much. Where it costs
+  /// nothing, whatever was spent is no reason against it.
+  [[nodiscard]] bool covers(const Submission& submission, double seconds) const;
 
  private:
   struct Exposure {

@@ -160,7 +160,7 @@ double SubmissionSearch::risk_of(const Submission& submission) const {
 
 bool SubmissionSearch::may_run(const Submission& submission) const {
   if (submission == state_.verdict.winner || takes_turns()) return true;
-  if (!budget_.covers(risk_of(submission))) return false;
+  if (!budget_.covers(submission, risk_of(submission))) return false;
   // The first gathered block goes alone: what held launches do to a host is much the same however
   // many are held.
   return submission.gathered == 0 || gathered_ratio() < gathers_in_vain ||
@@ -405,10 +405,11 @@ SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasur
   return judge_submissions(state_, worth_trying, limits_, unmeasurable);
 }
 
-bool SubmissionSearch::doubt_winner() {
+bool SubmissionSearch::doubt_winner(bool same_software) {
   if (!settled() || state_.verdict.winner.is_as_written()) return false;
+  if (same_software && !state_.lacks_images) return false;
   state_.doubted = true;
-  state_.runs = 0;
+  if (!same_software) state_.runs = 0;
   pairs_of(state_.verdict.winner, {}) = {state_.verdict.winner, {}, {}, {}};
   advance();
   return true;

@@ -64,10 +64,11 @@ class SubmissionSearch {
   /// Since the first launch.
   void elapsed(double seconds) { budget_.elapsed(seconds); }
 
-  /// Compares a settled winner with launches as written again, in as many runs as a search may
-  /// take. Searches anew where it is not shown to be faster.
+  /// Compares a settled winner with launches as written again where it was shown under other
+  /// software, in as many runs as a search may take, or where it lacked images, in the runs that
+  /// are left. Searches anew where it is not shown to be faster.
   /// @return false: there is no such winner, and nothing is done
-  bool doubt_winner();
+  bool doubt_winner(bool same_software);
 
   /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
   /// launches as written, whatever that costs. Somebody has asked for it. Never settled.

@@ -97,9 +97,7 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
       // The same program with the same arguments takes as long again, or half as long at least.
       expected_seconds_ = earlier->run_seconds / 2;
       loads_.read_only(earlier->images);
-      // Chained as a part of it was shown to be faster.
-      const bool is_doubtful = !same_software || earlier->lacks_images;
-      if (is_doubtful && stored_->tunes() && search_->doubt_winner())
+      if (stored_->tunes() && search_->doubt_winner(same_software))
         log_.fallback(FallbackReason::DoubtedWinner, region_name, site_name, {});
     }
     is_settled_ = search_->settled();
@@ -612,13 +610,15 @@ void SubmissionTuning::save() {
   if (stored_ == nullptr) return;
   SubmissionState state = search_->state();
   state.run_seconds = seconds_since_first();
-  auto [images, all_read] = submitter_.images();
-  if (!images.empty()) {
+  auto [images, unread] = submitter_.images();
+  if (!images.empty() || !unread.empty()) {
+    // After the last run, winners are used as they were shown.
+    state.lacks_images = !unread.empty() && state.runs < limits_.max_runs;
+    if (state.lacks_images) images.insert(images.end(), unread.begin(), unread.end());
     if (images.size() > most_needed_images) images.clear();
     state.images = std::move(images);
-    state.lacks_images = !all_read;
     // A part that was chained in vain says little of the whole.
-    if (!all_read && !state.verdict.winner.chained && state.runs < limits_.max_runs) {
+    if (state.lacks_images && !state.verdict.winner.chained) {
       forget_chaining(state);
       log_.fallback(FallbackReason::NotSettled, region_name, site_name,
                     "Only a part of the region's kernels could be chained: giving all of them "

@@ -36,17 +36,17 @@ std::vector<std::uint64_t> SubmittedKernels::chained() const {
 }
 
 SubmittedKernels::Images SubmittedKernels::images() const {
-  std::set<std::uint64_t> keys;
-  Images images;
+  std::map<std::uint64_t, bool> was_read;
   {
     const std::lock_guard lock(mutex_);
     for (const SubmittedKernel& kernel : all_) {
       if (!kernel.is_seen || kernel.image == 0) continue;
-      keys.insert(kernel.image);
-      images.all_read = images.all_read && kernel.image_was_read;
+      bool& read = was_read.emplace(kernel.image, true).first->second;
+      read = read && kernel.image_was_read;
     }
   }
-  images.keys.assign(keys.begin(), keys.end());
+  Images images;
+  for (const auto& [key, read] : was_read) (read ? images.read : images.unread).push_back(key);
   return images;
 }
 

@@ -99,8 +99,8 @@ class SubmittedKernels {
   [[nodiscard]] std::vector<std::uint64_t> chained() const;
 
   struct Images {
-    std::vector<std::uint64_t> keys;
-    bool all_read = true;  ///< those that can be
+    std::vector<std::uint64_t> read;  ///< keys, also of those that cannot be
+    std::vector<std::uint64_t> unread;
   };
   /// The images of kernels that were seen. Throws.
   [[nodiscard]] Images images() const;

@@ -367,7 +367,7 @@ TEST_CASE("A winner that is still faster passes its check, another one is given 
   const SubmissionState settled = run_program(program, 1).state;
   for (const bool still : {true, false}) {
     SubmissionSearch search(program.choices, program.limits, settled);
-    search.doubt_winner();
+    search.doubt_winner(false);
     CHECK_FALSE(search.settled());
     std::uint64_t block = 0;
     std::uint64_t as_written = 0;
@@ -400,7 +400,7 @@ TEST_CASE("A winner that is still faster passes its check, another one is given 
 SubmissionState doubted(const SimulatedProgram& program) {
   SubmissionSearch search(program.choices, program.limits, run_program(program, 1).state);
   REQUIRE(search.settled());
-  search.doubt_winner();
+  search.doubt_winner(false);
   return search.state();
 }
 
@@ -439,6 +439,29 @@ TEST_CASE("Short runs show a doubted winner again together, or leave it", "[subm
   CHECK(state.verdict.settled);
   CHECK(state.verdict.winner.is_as_written());
   CHECK(state.verdict.why == "the winner of earlier runs was not shown again in 4 runs");
+}
+
+TEST_CASE("A doubted winner is compared although all that may be spent is gone", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  const SubmissionState in_doubt = doubted(program);
+  program.preparation = 1;
+  CHECK(run_program(program, 1, in_doubt).settled_at < program.blocks);
+}
+
+TEST_CASE("A winner that lacked images is doubted in the runs that a search may take, no more",
+          "[submission]") {
+  const SimulatedProgram program = gaining_program();
+  SubmissionState state = run_program(program, 1).state;
+  int runs = state.runs;
+  for (; runs < 10; ++runs) {
+    state.lacks_images = runs < program.limits.max_runs;
+    SubmissionSearch search(program.choices, program.limits, state);
+    if (!search.doubt_winner(true)) break;
+    state = run_program(program, 2, search.state()).state;
+    CHECK(state.verdict.settled);
+    CHECK(state.runs == runs + 1);
+  }
+  CHECK(runs == program.limits.max_runs);
 }
 
 TEST_CASE("Turns go on until the process ends, whatever they cost, and are judged by all of them",

@@ -51,22 +51,33 @@ TEST_CASE("Launches are pinned to a submission, or to one in turns with as writt
 
 TEST_CASE("A search may cost a share of the time so far and something beside it", "[submission]") {
   SubmissionBudget budget(0.10, 0.050);
-  CHECK(budget.covers(0.050));
-  CHECK_FALSE(budget.covers(0.051));
+  CHECK(budget.covers({true, 0}, 0.050));
+  CHECK_FALSE(budget.covers({true, 0}, 0.051));
   budget.elapsed(1.0);
   budget.elapsed(0.5);
   CHECK(budget.allowance() == Approx(0.150));
   budget.spend(0.100);
-  CHECK(budget.covers(0.049));
-  CHECK_FALSE(budget.covers(0.051));
+  CHECK(budget.covers({true, 0}, 0.049));
+  CHECK_FALSE(budget.covers({true, 0}, 0.051));
+}
+
+TEST_CASE("A submission that costs nothing may run although all is spent", "[submission]") {
+  SubmissionBudget budget(0.10, 0.050);
+  budget.spend(1);
+  CHECK(budget.covers({}, 0));
+  CHECK_FALSE(budget.covers({}, 1e-6));
+  budget.expose({true, 0}, 0.001);
+  CHECK_FALSE(budget.covers({true, 0}, 0));
+  budget.expose({true, 0}, -0.002);
+  CHECK(budget.covers({true, 0}, 0));
 }
 
 TEST_CASE("Blocks on their way are held against the budget until they arrive", "[submission]") {
   SubmissionBudget budget(0.10, 0.050);
   budget.hold(0.040);
-  CHECK_FALSE(budget.covers(0.020));
+  CHECK_FALSE(budget.covers({true, 0}, 0.020));
   budget.release(0.040);
-  CHECK(budget.covers(0.020));
+  CHECK(budget.covers({true, 0}, 0.020));
 }
 
 TEST_CASE("The gains of one submission do not pay for what another costs", "[submission]") {
