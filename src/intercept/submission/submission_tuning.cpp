@@ -35,6 +35,8 @@ constexpr std::uint64_t steps_of_search = 1024;
 /// The tuning times one in so many steps; a look longer than longest_look_ns was interrupted.
 constexpr std::uint64_t steps_of_sample = 64;
 constexpr std::uint64_t longest_look_ns = 2'000;
+/// The rest is for blocks that show what chaining gains.
+constexpr double share_for_loads = 0.9;
 /// With the way that an earlier run found: then it is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 /// Where fewer of them than that went out in graphs, it stays so.
@@ -94,8 +96,6 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     search_ =
         std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
     if (earlier) {
-      // The same program with the same arguments takes as long again, or half as long at least.
-      expected_seconds_ = earlier->run_seconds / 2;
       loads_.read_only(earlier->images);
       if (stored_->tunes() && search_->doubt_winner(same_software))
         log_.fallback(FallbackReason::DoubtedWinner, region_name, site_name, {});
@@ -170,16 +170,19 @@ SubmissionTuning::Lock SubmissionTuning::lock_for_a_while() noexcept {
 double SubmissionTuning::seconds_left_for_loads() noexcept {
   const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
-  const double allowance =
-      limits_.grace_seconds +
-      limits_.max_slowdown * std::max(expected_seconds_, seconds_since_first());
+  SubmissionBudget without_search(limits_.max_slowdown, limits_.grace_seconds);
+  if (search_ != nullptr) {
+    search_->elapsed(seconds_since_first());
+    charge();
+  } else {
+    without_search.elapsed(seconds_since_first());
+    without_search.spend(loads_.totals().seconds + graphs_.totals().seconds);
+  }
+  const SubmissionBudget& budget = search_ != nullptr ? search_->budget() : without_search;
   // With a winner from an earlier run, what it saves was measured.
   const bool pays =
       is_pinned() || (in_use_.chained && (search_ == nullptr || search_->verdict().settled));
-  if (search_ != nullptr) charge();
-  const double spent = search_ != nullptr ? search_->budget().spent()
-                                          : loads_.totals().seconds + graphs_.totals().seconds;
-  return (pays ? 20 : 1) * allowance - spent;
+  return (pays ? 20 : share_for_loads) * budget.allowance() - budget.spent();
 }
 
 void SubmissionTuning::spend(double seconds) noexcept {

@@ -205,7 +205,6 @@ class SubmissionTuning {
   std::uint64_t looks_ns_ = 0;            ///< they took
   double charged_ = 0;                    ///< seconds
   std::optional<SubmissionState> saved_;  ///< as the next run finds it
-  double expected_seconds_ = 0;           ///< that the program goes on for, at least
   Submission in_use_;
   bool is_blocked_ = false;  ///< what is left cannot be measured in this run
   bool is_fatal_ = false;    ///< another way than as written was in an earlier run

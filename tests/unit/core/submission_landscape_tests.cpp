@@ -191,6 +191,29 @@ TEST_CASE("A program of graphs that it launches far ahead is settled in its firs
   }
 }
 
+TEST_CASE("A run whose loads took most of what it may cost still finds what chaining gains",
+          "[submission]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SimulatedProgram program;
+    program.has_only_graphs = true;
+    program.waits_after = 200;
+    program.blocks = 800;
+    program.block_seconds = 2.3e-3;
+    program.noise = 0.003;
+    program.ratio = [](const Submission& submission) { return submission.chained ? 0.963 : 1.0; };
+    SubmissionState earlier;
+    earlier.choices = program.choices;
+    earlier.runs = 1;
+    earlier.block_seconds = program.block_seconds;
+    earlier.run_seconds = 4;
+    program.preparation = 0.9 * (0.050 + 0.10 * earlier.run_seconds / 2);
+    const SimulatedRun run = run_program(program, seed, earlier);
+    CHECK(run.state.verdict.settled);
+    CHECK(run.state.verdict.winner.chained);
+    CHECK(run.cost < 0.050 + 0.10 * earlier.run_seconds / 2);
+  }
+}
+
 TEST_CASE("Over its runs, a program of few short blocks gets a clear gain, and none that is none",
           "[submission]") {
   constexpr int programs = 400;
