@@ -16,6 +16,7 @@
 #include "gpu/image/program_file.hpp"
 #include "intercept/nccl/collective_calls.hpp"
 #include "intercept/tuner/search.hpp"
+#include "intercept/tuner/search_sites.hpp"
 
 namespace contextune::api {
 namespace {
@@ -210,14 +211,14 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
     try {
       std::vector<double> samples;
       if (measured != nullptr && measured->search != nullptr)
-        samples = measured->search->samples(*measured, i);
+        samples = measured->search->sites().samples(*measured, i);
       if (!samples.empty()) {
         one.samples = samples.size();
         one.seconds = median(samples);
         one.state = contextune_timing_measured;
       } else if (measured != nullptr && measured->search != nullptr &&
                  candidate.state == ChoiceCandidate::State::Open) {
-        if (const auto stored = measured->search->stored_trial(*measured, i)) {
+        if (const auto stored = measured->search->sites().stored_trial(*measured, i)) {
           one.samples = stored->samples;
           one.seconds = stored->seconds;
           one.state = contextune_timing_measured;

@@ -46,7 +46,7 @@ ProblemSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
       if (problem.candidates[i].is_right) site->search->screening().were_right({{site, i}});
     for (const std::uint32_t i : spec.unusable)
       if (problem.candidates[i].state == ChoiceCandidate::State::Wrong)
-        site->search->was_wrong(*site, i);
+        site->search->screening().was_wrong(*site, i);
   }
   return problem.sites.add(region, device, site);
 }

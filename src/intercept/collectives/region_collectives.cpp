@@ -8,6 +8,7 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/nccl/nccl_function.hpp"
 #include "intercept/tuner/open_pass.hpp"
+#include "intercept/tuner/screening.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -109,7 +110,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
   spec.n_warmup = space.of(what.function).n_warmup;
   spec.n_repeat = space.of(what.function).n_repeat;
   Site* const site = table_.collective(std::move(spec), default_choice_of(made), configs.unusable);
-  if (site != nullptr) search_.leave_out(*site, left_out);
+  if (site != nullptr) search_.screening().leave_out(*site, left_out);
   return site;
 }
 

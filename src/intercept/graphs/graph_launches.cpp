@@ -5,6 +5,7 @@
 
 #include "intercept/graphs/graph_sites.hpp"
 #include "intercept/tuner/open_pass.hpp"
+#include "intercept/tuner/search_sites.hpp"
 
 namespace contextune::intercept {
 
@@ -186,7 +187,7 @@ void GraphLaunches::report(const Sites& sites, const Choice& choice, Watch watch
   for (const Failed& failed : choice.failed) {
     Site& site = *sites.sites[failed.site];
     if (watch == Watch::Nothing) {
-      search_.drop_winner(site, why(sites, failed));
+      search_.sites().drop_winner(site, why(sites, failed));
       continue;
     }
     services_.log.fallback(FallbackReason::LaunchFailed, region_.name(), site.label(),

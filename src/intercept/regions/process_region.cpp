@@ -9,6 +9,8 @@
 #include "intercept/site/launcher.hpp"
 #include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/screening.hpp"
+#include "intercept/tuner/search_sites.hpp"
+#include "intercept/tuner/search_trials.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -47,7 +49,7 @@ void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts
   }
   site.region = this;
   site.window = window;
-  (void)window->search.add_site(site, std::move(spec), facts, unusable);
+  (void)window->search.sites().add(site, std::move(spec), facts, unusable);
   if (!window->search.screening().has_suspects()) return;
   window->suspected.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
@@ -55,7 +57,7 @@ void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts
 }
 
 void ProcessRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
-  site.search->site_ready(site, unusable);
+  site.search->sites().ready(site, unusable);
 }
 
 CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
@@ -92,7 +94,7 @@ CUresult ProcessRegion::launch_site(const contextune_launch& call, const Launch&
     return trial_.settled(call, launch, found, done ? site.settled() : 0, &window.search);
   }
   if (done) {
-    if (window.search.on_probation()) window.lookout.begin(*this);
+    if (window.search.trials().any_winners()) window.lookout.begin(*this);
     return trial_.settled_for_good(call, launch, found, site.settled(), &window.search, version);
   }
   // A second thread at the same site does not disturb the window of the first.
@@ -184,7 +186,7 @@ void ProcessRegion::check_probation() noexcept {
   const std::lock_guard lock(mutex_);
   for (Window& window : windows_) {
     try {
-      if (window.search.on_probation()) window.search.check_probation();
+      if (window.search.trials().any_winners()) window.search.trials().check();
     } catch (const std::exception&) {
       // No memory: it is looked at again.
     }

@@ -12,6 +12,7 @@
 #include "intercept/site/launcher.hpp"
 #include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/search.hpp"
+#include "intercept/tuner/search_sites.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -193,7 +194,8 @@ bool TunableCall::end(bool launched, std::string_view why) noexcept {
     }
     if (!watched_) {
       if (!launched && config_ != 0) {
-        search.drop_winner(*site_, "Config " + std::to_string(config_) + " could not be launched.");
+        search.sites().drop_winner(*site_,
+                                   "Config " + std::to_string(config_) + " could not be launched.");
       }
     } else if (launched || config_ != 0) {
       if (!launched) search.pass().failed(tag_, site_->index);

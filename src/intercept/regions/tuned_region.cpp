@@ -13,6 +13,8 @@
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/regions/tunable_launch.hpp"
 #include "intercept/tuner/open_pass.hpp"
+#include "intercept/tuner/search_sites.hpp"
+#include "intercept/tuner/search_trials.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -104,7 +106,7 @@ bool TunedRegion::looks_first() const noexcept {
 
 bool TunedRegion::pass_entry() noexcept {
   const RegionServices& all = services();
-  const bool has_work = !search_.finished() || search_.on_probation() ||
+  const bool has_work = !search_.finished() || search_.trials().any_winners() ||
                         all.measurement.wants_release() || all.recorder.active() ||
                         (replay_ != nullptr && !replay_->is_tidy()) || table_.has_builds() ||
                         all.captures.possible();
@@ -356,11 +358,11 @@ Site* TunedRegion::tunable(const TunableSpec& given) noexcept {
 void TunedRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
                         std::span<const std::uint32_t> unusable) {
   site.region = this;
-  (void)search_.add_site(site, std::move(spec), facts, unusable);
+  (void)search_.sites().add(site, std::move(spec), facts, unusable);
 }
 
 void TunedRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
-  search_.site_ready(site, unusable);
+  search_.sites().ready(site, unusable);
 }
 
 CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcept {
@@ -461,9 +463,9 @@ void TunedRegion::write_summary() noexcept {
 }
 
 void TunedRegion::check_probation() noexcept {
-  if (!search_.on_probation() || services().captures.any()) return;
+  if (!search_.trials().any_winners() || services().captures.any()) return;
   try {
-    search_.check_probation();
+    search_.trials().check();
   } catch (const std::exception&) {
     // No memory: they are looked at again.
   }

@@ -233,7 +233,7 @@ bool RegionReplay::waits_for_other_contents(const Replayer& replayer) {
 
 void RegionReplay::reject(const Site& site, std::uint32_t config) {
   wrong_.emplace(&site, config);
-  search_.reject(site, config);
+  search_.screening().reject(site, config);
 }
 
 }  // namespace contextune::intercept

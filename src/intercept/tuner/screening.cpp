@@ -57,6 +57,30 @@ void Screening::leave_uncompared(const Site& site, std::uint32_t config, const s
   search_.after_change();
 }
 
+void Screening::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
+  const std::lock_guard lock(search_.mutex_);
+  if (!search_.stopped_ && site.index != no_site) search_.results_.leave_out(site.index, configs);
+}
+
+void Screening::was_wrong(const Site& site, std::uint32_t config) {
+  const std::lock_guard lock(search_.mutex_);
+  if (!search_.stopped_ && site.index != no_site)
+    search_.results_.exclude(site.index, config, TrialStatus::WrongResult);
+}
+
+void Screening::reject(const Site& site, std::uint32_t config) {
+  const std::lock_guard lock(search_.mutex_);
+  if (search_.stopped_ || site.index == no_site) return;
+  search_.results_.exclude(site.index, config, TrialStatus::WrongResult);
+  search_.note_failed(site, config, TrialStatus::WrongResult);
+  search_.tuning_->reject_config(
+      site.index, config,
+      "Config " + std::to_string(config) + " (" + site.configs[config].to_string() +
+          ") computes something else than the default and is never chosen.");
+  search_.settle_all();
+  search_.after_change();
+}
+
 void Screening::begin(const Trials& trials) {
   const std::lock_guard lock(search_.mutex_);
   Probation& probation = search_.probation_;

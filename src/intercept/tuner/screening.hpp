@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,12 @@ class Screening {
   void were_right(const Trials& trials);
   /// It is never run: nobody has compared what it computes. Between entries.
   void leave_uncompared(const Site& site, std::uint32_t config, const std::string& text);
+  /// Those of the configs that the site was added without are not tried in this run only.
+  void leave_out(const Site& site, std::span<const std::uint32_t> configs);
+  /// A config that the site was added without computes something else than the default.
+  void was_wrong(const Site& site, std::uint32_t config);
+  /// The config computes something else than the default: it is never run again. Between entries.
+  void reject(const Site& site, std::uint32_t config);
   /// Such a run is about to be made with these configs.
   void begin(const Trials& trials);
   /// It has ended.

@@ -46,63 +46,6 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
   }
 }
 
-bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
-                      std::span<const std::uint32_t> unusable) {
-  const std::lock_guard lock(mutex_);
-  site.search = this;
-  site.set_planned(site.pinned.value_or(0));
-  site.set_settled(site.pinned.value_or(0));
-  if (stopped_) return false;
-  spec.pinned = site.pinned;
-  SiteSpec named = spec;
-  named.key = tuning_->public_key(spec.key);
-  spec.stored = named.stored = results_.find(spec, named.key, site.code);
-  spec.outdated = results_.is_outdated();
-  if (results_.take_noted()) notes_.store(true, std::memory_order_relaxed);
-  Suspicions suspicions = results_.suspicions(spec, named.key);
-  spec.suspicions = suspicions;
-  spec.ready = spec.ready && unusable.empty();
-  site.index = tuning_->add_site(std::move(spec));
-  if (site.index == no_site) return false;
-  observer_.add_site(site.index, named, facts);
-  results_.add_site(site.index, named, site.code, facts.default_choice);
-  if (site.timed_as_span) times_.keep(site.index);
-  if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
-  for (const std::uint32_t config : unusable)
-    results_.exclude(site.index, config, TrialStatus::LaunchFailed);
-  for (const std::uint32_t config : suspicions.blamed) {
-    results_.exclude(site.index, config, TrialStatus::Crashed);
-    note_failed(site, config, TrialStatus::Crashed);
-  }
-  sites_.push_back(&site);
-  probation_.add_site(site, named.configs.size(), named.stored, std::move(suspicions));
-  if (named.stored) {
-    // The winner that is known runs from this launch on.
-    site.set_planned(tuning_->winners()[site.index]);
-    site.set_settled(tuning_->winners()[site.index]);
-  }
-  probation_.note_winner(site.index);
-  finished_.store(false, std::memory_order_release);
-  settled_changed();
-  return true;
-}
-
-void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_ || site.index == no_site) return;
-  tuning_->site_ready(site.index, unusable);
-  for (const std::uint32_t config : unusable)
-    results_.exclude(site.index, config, TrialStatus::LaunchFailed);
-  if (!tuning_->finished()) {
-    finished_.store(false, std::memory_order_release);
-    sites_when_finished_ = 0;
-  } else if (passes_.entry() == nullptr) {
-    settle_all();  // the store may know which of what is built now is the winner
-    after_change();
-  }
-  settled_changed();
-}
-
 void Search::settle_all() {
   const auto winners = tuning_->winners();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
@@ -187,7 +130,7 @@ void Search::compare_without_cupti() {
 }
 
 void Search::pass_by(double now) {
-  if (on_probation()) begin_probe(now);
+  if (probation_.has_winners()) begin_probe(now);
   skip();
 }
 
@@ -296,40 +239,6 @@ void Search::hear(std::span<const EndedPass> ended, double now) {
 
 void Search::drain(bool everything, double now) {
   hear(passes_.take(everything), now);
-}
-
-void Search::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_ && site.index != no_site) results_.leave_out(site.index, configs);
-}
-
-void Search::was_wrong(const Site& site, std::uint32_t config) {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_ && site.index != no_site)
-    results_.exclude(site.index, config, TrialStatus::WrongResult);
-}
-
-void Search::reject(const Site& site, std::uint32_t config) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_ || site.index == no_site) return;
-  results_.exclude(site.index, config, TrialStatus::WrongResult);
-  note_failed(site, config, TrialStatus::WrongResult);
-  tuning_->reject_config(site.index, config,
-                         "Config " + std::to_string(config) + " (" +
-                             site.configs[config].to_string() +
-                             ") computes something else than the default and is never chosen.");
-  settle_all();
-  after_change();
-}
-
-void Search::drop_winner(Site& site, const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  note_failed(site, site.settled(), TrialStatus::LaunchFailed);
-  site.dropped = true;
-  site.set_settled(0);
-  site.set_planned(0);
-  note_winners();
-  log_.fallback(FallbackReason::WinnerFailed, region_, site.label(), text);
 }
 
 void Search::forget_stream(StreamHandle stream) noexcept {

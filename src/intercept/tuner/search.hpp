@@ -47,6 +47,8 @@ struct SearchFigures {
 
 class OpenPass;
 class Screening;
+class SearchSites;
+class SearchTrials;
 
 /// A tuning in a running program. It makes passes of entries, counts what was launched in them, and
 /// hands the times that come in later to core's RegionTuning. Any thread may call it; the owner
@@ -65,14 +67,6 @@ class Search {
   /// Before the first entry: all its sites are chosen by the region's time, so single launches are
   /// not timed, and CUPTI is not opened for it.
   void time_region_only() noexcept { only_region_time_ = true; }
-
-  /// Adds a site; from then on the search sets what it plans and settles. `facts` are for the log.
-  /// False: beyond max_sites; the site runs its default.
-  bool add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
-                std::span<const std::uint32_t> unusable);
-
-  /// The site's variants are all built; `unusable` are those that could not be.
-  void site_ready(Site& site, std::span<const std::uint32_t> unusable);
 
   /// An entry begins for which there is nothing to do: it is only counted. By whoever has the
   /// entry.
@@ -121,21 +115,10 @@ class Search {
     return has_run_winners_.load(std::memory_order_relaxed);
   }
 
-  /// Winners run of which it is not known yet that this process survives them: those of earlier
-  /// runs, and of other ranks.
-  [[nodiscard]] bool on_probation() const noexcept { return probation_.has_winners(); }
-  /// The program has waited for the GPU: they may have been survived. Nothing is asked of the
-  /// driver but whether events have come; not during a capture.
-  void check_probation();
-
+  [[nodiscard]] SearchSites sites() noexcept;
+  [[nodiscard]] SearchTrials trials() noexcept;
   /// Runs between entries, which only look at what configs compute.
   [[nodiscard]] Screening screening() noexcept;
-
-  /// As Probation says.
-  [[nodiscard]] std::optional<double> overdue_in(double timeout, double now) const;
-  /// The GPU is not through with it, and perhaps never will be: says so, and what later runs make
-  /// of it.
-  void hangs();
 
   /// Ends the search for good: every site runs its default from now on (or what it is pinned to).
   void stop(FallbackReason reason, const std::string& text);
@@ -155,23 +138,6 @@ class Search {
   /// The entry under way.
   [[nodiscard]] OpenPass pass() noexcept;
 
-  /// Those of the configs that the site was added without are not tried in this run only.
-  void leave_out(const Site& site, std::span<const std::uint32_t> configs);
-  /// A config that the site was added without computes something else than the default.
-  void was_wrong(const Site& site, std::uint32_t config);
-
-  /// The config computes something else than the default: it is never run again. Between entries.
-  void reject(const Site& site, std::uint32_t config);
-
-  /// The measurements of a config of a site whose calls are spans; in order of the samples.
-  [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
-  /// The measurements of a config in the run whose winner a site started with. Absent: none.
-  [[nodiscard]] std::optional<StoredTrial> stored_trial(const Site& site,
-                                                        std::uint32_t config) const;
-
-  /// A launch of a settled site failed: it runs its default from now on.
-  void drop_winner(Site& site, const std::string& text);
-
   /// The program destroys a stream or a context that a span may depend on.
   void forget_stream(StreamHandle stream) noexcept;
   void forget_context(CUcontext context) noexcept;
@@ -185,6 +151,8 @@ class Search {
   friend class OpenPass;
   friend class Screening;
   friend class SearchRanks;
+  friend class SearchSites;
+  friend class SearchTrials;
 
   /// For what was found out to be safely written while the program runs on: a few milliseconds, but
   /// for a disk that is busy.

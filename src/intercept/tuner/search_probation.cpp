@@ -65,33 +65,6 @@ void Search::close_probe(PassId pass, double seconds) {
   if (probation_.close_probe(pass, seconds, survived)) note_survived(survived);
 }
 
-void Search::check_probation() {
-  const std::lock_guard lock(mutex_);
-  // Until it has finished, entries look.
-  if (!probation_.awaits_probe() || !finished()) return;
-  hear(passes_.take_entries(), 0);
-  note_in_flight();
-}
-
-std::optional<double> Search::overdue_in(double timeout, double now) const {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return timeout;  // it is at work
-  return probation_.overdue_in(timeout, now);
-}
-
-void Search::hangs() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return;
-  drain(false, now_seconds());  // what has come meanwhile
-  if (!probation_.is_any_since()) return;
-  probation_.forget_since();
-  keep_so_far(now_seconds(), true);
-  log_.fallback(FallbackReason::TrialTimeout, region_, {},
-                "The GPU is not through with a trial after trial_timeout, and only the end of its "
-                "process ends a kernel. " +
-                    store_.journal().hung());
-}
-
 void Search::overrun() {
   drain(false, now_seconds());
   keep_so_far(now_seconds(), true);

@@ -6,17 +6,6 @@
 
 namespace contextune::intercept {
 
-std::vector<double> Search::samples(const Site& site, std::uint32_t config) const {
-  const std::lock_guard lock(mutex_);
-  return times_.samples(site.index, config);
-}
-
-std::optional<StoredTrial> Search::stored_trial(const Site& site, std::uint32_t config) const {
-  const std::lock_guard lock(mutex_);
-  const StoredTrial* const found = results_.stored_trial(site.index, config);
-  return found == nullptr ? std::nullopt : std::optional(*found);
-}
-
 SearchFigures Search::figures() const {
   const std::lock_guard lock(mutex_);
   return figures_locked();

@@ -4,6 +4,7 @@
 #include "intercept/marks/open_regions.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/tuner/open_pass.hpp"
+#include "intercept/tuner/search_sites.hpp"
 
 #include <exception>
 
@@ -39,7 +40,7 @@ CUresult TrialLaunch::settled(const contextune_launch& call, const Launch& launc
   if (again == CUDA_SUCCESS && search != nullptr) {
     try {
       Site& site = found.resolved->site();
-      search->drop_winner(site, why(site, config, result));
+      search->sites().drop_winner(site, why(site, config, result));
     } catch (const std::exception&) {
       // Not said, then; the launch itself is done.
     }

@@ -13,6 +13,7 @@
 #include "core/agreement/shared_tuning.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/tuner/open_pass.hpp"
+#include "intercept/tuner/search_sites.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;
@@ -119,7 +120,7 @@ TEST_CASE("While an entry waits for a verdict, no other thread of the program wa
     spec.collective = true;
     Site site;
     site.configs.resize(2);
-    REQUIRE(search.add_site(site, spec, {}, {}));
+    REQUIRE(search.sites().add(site, spec, {}, {}));
 
     std::thread entering([&] {
       for (int entry = 0; entry < 10; ++entry) {

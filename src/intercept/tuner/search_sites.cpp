@@ -1,0 +1,91 @@
+#include "intercept/tuner/search_sites.hpp"
+
+#include <utility>
+
+#include "intercept/program/settled_launches.hpp"
+
+namespace contextune::intercept {
+
+SearchSites Search::sites() noexcept {
+  return SearchSites(*this);
+}
+
+bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                      std::span<const std::uint32_t> unusable) {
+  const std::lock_guard lock(search_.mutex_);
+  site.search = &search_;
+  site.set_planned(site.pinned.value_or(0));
+  site.set_settled(site.pinned.value_or(0));
+  if (search_.stopped_) return false;
+  spec.pinned = site.pinned;
+  SiteSpec named = spec;
+  named.key = search_.tuning_->public_key(spec.key);
+  spec.stored = named.stored = search_.results_.find(spec, named.key, site.code);
+  spec.outdated = search_.results_.is_outdated();
+  if (search_.results_.take_noted()) search_.notes_.store(true, std::memory_order_relaxed);
+  Suspicions suspicions = search_.results_.suspicions(spec, named.key);
+  spec.suspicions = suspicions;
+  spec.ready = spec.ready && unusable.empty();
+  site.index = search_.tuning_->add_site(std::move(spec));
+  if (site.index == no_site) return false;
+  search_.observer_.add_site(site.index, named, facts);
+  search_.results_.add_site(site.index, named, site.code, facts.default_choice);
+  if (site.timed_as_span) search_.times_.keep(site.index);
+  if (named.ready && !unusable.empty()) search_.tuning_->site_ready(site.index, unusable);
+  for (const std::uint32_t config : unusable)
+    search_.results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+  for (const std::uint32_t config : suspicions.blamed) {
+    search_.results_.exclude(site.index, config, TrialStatus::Crashed);
+    search_.note_failed(site, config, TrialStatus::Crashed);
+  }
+  search_.sites_.push_back(&site);
+  search_.probation_.add_site(site, named.configs.size(), named.stored, std::move(suspicions));
+  if (named.stored) {
+    // The winner that is known runs from this launch on.
+    site.set_planned(search_.tuning_->winners()[site.index]);
+    site.set_settled(search_.tuning_->winners()[site.index]);
+  }
+  search_.probation_.note_winner(site.index);
+  search_.finished_.store(false, std::memory_order_release);
+  settled_changed();
+  return true;
+}
+
+void SearchSites::ready(Site& site, std::span<const std::uint32_t> unusable) {
+  const std::lock_guard lock(search_.mutex_);
+  if (search_.stopped_ || site.index == no_site) return;
+  search_.tuning_->site_ready(site.index, unusable);
+  for (const std::uint32_t config : unusable)
+    search_.results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+  if (!search_.tuning_->finished()) {
+    search_.finished_.store(false, std::memory_order_release);
+    search_.sites_when_finished_ = 0;
+  } else if (search_.passes_.entry() == nullptr) {
+    search_.settle_all();  // the store may know which of what is built now is the winner
+    search_.after_change();
+  }
+  settled_changed();
+}
+
+void SearchSites::drop_winner(Site& site, const std::string& text) {
+  const std::lock_guard lock(search_.mutex_);
+  search_.note_failed(site, site.settled(), TrialStatus::LaunchFailed);
+  site.dropped = true;
+  site.set_settled(0);
+  site.set_planned(0);
+  search_.note_winners();
+  search_.log_.fallback(FallbackReason::WinnerFailed, search_.region_, site.label(), text);
+}
+
+std::vector<double> SearchSites::samples(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.times_.samples(site.index, config);
+}
+
+std::optional<StoredTrial> SearchSites::stored_trial(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(search_.mutex_);
+  const StoredTrial* const found = search_.results_.stored_trial(site.index, config);
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "intercept/tuner/search.hpp"
+
+namespace contextune::intercept {
+
+/// The sites of one search: how they come to it, and what is known of them. Any thread.
+class SearchSites {
+ public:
+  explicit SearchSites(Search& search) noexcept : search_(search) {}
+
+  /// Adds a site; from then on the search sets what it plans and settles. `facts` are for the log.
+  /// False: beyond max_sites; the site runs its default.
+  bool add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+           std::span<const std::uint32_t> unusable);
+  /// The site's variants are all built; `unusable` are those that could not be.
+  void ready(Site& site, std::span<const std::uint32_t> unusable);
+  /// A launch of a settled site failed: it runs its default from now on.
+  void drop_winner(Site& site, const std::string& text);
+
+  /// The measurements of a config of a site whose calls are spans; in order of the samples.
+  [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
+  /// The measurements of a config in the run whose winner a site started with. Absent: none.
+  [[nodiscard]] std::optional<StoredTrial> stored_trial(const Site& site,
+                                                        std::uint32_t config) const;
+
+ private:
+  Search& search_;
+};
+
+}  // namespace contextune::intercept
