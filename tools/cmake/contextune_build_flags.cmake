@@ -1,5 +1,6 @@
 # What every target of contextune is compiled with.
 include(GNUInstallDirs)
+include(contextune_rooms)
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -30,8 +31,11 @@ target_compile_options(contextune_build_flags INTERFACE
   # A unique symbol would be shared with another copy of the same library in the host process.
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>
   $<$<BOOL:${CONTEXTUNE_WERROR}>:-Werror>)
-target_include_directories(contextune_build_flags INTERFACE
-  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+set(contextune_include_path
+  ${PROJECT_SOURCE_DIR}/include
+  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:CONTEXTUNE_WALLED>>>:${PROJECT_SOURCE_DIR}/src>")
+target_include_directories(contextune_build_flags INTERFACE ${contextune_include_path}
+  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:CONTEXTUNE_WALLED>>>:${PROJECT_SOURCE_DIR}>")
 
 if(CONTEXTUNE_SANITIZE)
   set(_sanitize -fsanitize=${CONTEXTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -52,5 +56,6 @@ function(contextune_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LIBRARIES} PRIVATE contextune_build_flags)
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${name} PUBLIC ${contextune_include_path})
+  contextune_wall(${name} ${ARG_SOURCES})
 endfunction()

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "intercept/collectives/process_collectives.hpp"
+#include "intercept/collectives/region_collectives.hpp"
 #include "intercept/marks/open_regions.hpp"
 #include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 #include "intercept/replay/recorder.hpp"
 #include "intercept/site/launch_region.hpp"
+#include "intercept/submission/stored_submission.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -17,6 +17,7 @@
 #include "intercept/host/program_name.hpp"
 #include "intercept/host/uncancelled.hpp"
 #include "intercept/nccl/collective_calls.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/replay/repetition_check.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"

@@ -4,6 +4,7 @@
 
 #include <simcuda/cubin.hpp>
 
+#include "core/submission/submission.hpp"
 #include "submit_fixture.hpp"
 
 using namespace contextune::intercept;
@@ -115,7 +116,8 @@ TEST_CASE("A kernel that may be linked with the device's runtime launches, unles
 
 TEST_CASE("Kernels that an earlier run chained in vain stay as they are", "[spliced_loads]") {
   Submitting program;
-  program.loads->leave({hash_of_kernel("scale"), hash_of_kernel("nowhere")});
+  program.loads->leave(
+      {contextune::hash_of_kernel("scale"), contextune::hash_of_kernel("nowhere")});
   void* owner = nullptr;
   REQUIRE(load_by(program, contextune_fn_cuModuleLoadData, Submitting::image().data(), &owner) ==
           CUDA_SUCCESS);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstring>
 
 #include "catch.hpp"
 #include "environment/root_folder.hpp"

@@ -1,5 +1,6 @@
 // Texture objects: they come and go, and tell what they were made from. What a kernel reads through
 // one is the program's affair, since its kernels are functions of its own.
+#include "contexts.hpp"
 #include "driver.hpp"
 #include "texture.hpp"
 
