@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CONTEXTUNE_ABI_VERSION 5u
+#define CONTEXTUNE_ABI_VERSION 5U
 
 /* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on; the
  * driver's come first. */

@@ -67,7 +67,7 @@ void* contextune_pass_guard(void** target) {
 }
 
 static void* spare_guard(void* address) {
-  const size_t first = (size_t)(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15u >> 32);
+  const size_t first = (size_t)(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15U >> 32);
   for (size_t i = 0; i < CONTEXTUNE_SPARE_GUARDS; ++i) {
     const size_t guard = contextune_num_guarded + (first + i) % CONTEXTUNE_SPARE_GUARDS;
     void* seen = NULL;

@@ -124,10 +124,10 @@ static uint32_t find_symbol(const uint32_t* table, const ElfW(Sym) * symbols, co
   }
   for (;; ++index) {
     const uint32_t entry = chain[index - first_hashed];
-    if ((entry | 1u) == (hash | 1u) && contextune_is_same(strings + symbols[index].st_name, name)) {
+    if ((entry | 1U) == (hash | 1U) && contextune_is_same(strings + symbols[index].st_name, name)) {
       return index;
     }
-    if ((entry & 1u) != 0) {
+    if ((entry & 1U) != 0) {
       return 0;
     }
   }

@@ -19,9 +19,9 @@ static uint16_t slots[num_slots];
 static bool slots_ready;
 
 static uint32_t hash_of(const char* name) {
-  uint32_t hash = 2166136261u;
+  uint32_t hash = 2166136261U;
   for (; *name != '\0'; ++name) {
-    hash = (hash ^ (unsigned char)*name) * 16777619u;
+    hash = (hash ^ (unsigned char)*name) * 16777619U;
   }
   return hash;
 }

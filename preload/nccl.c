@@ -10,10 +10,10 @@ uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids) {
   if (ids == NULL || num_ids <= 0) {
     return 0;
   }
-  uint64_t hash = 14695981039346656037u;
+  uint64_t hash = 14695981039346656037U;
   for (int i = 0; i < num_ids; ++i) {
     for (size_t byte = 0; byte < sizeof ids[i].internal; ++byte) {
-      hash = (hash ^ (unsigned char)ids[i].internal[byte]) * 1099511628211u;
+      hash = (hash ^ (unsigned char)ids[i].internal[byte]) * 1099511628211U;
     }
   }
   return hash != 0 ? hash : 1;

@@ -153,7 +153,7 @@ enum { num_sites = 256, max_probes = 8 };
 static struct site sites[num_sites];
 
 static size_t slot_of(const void* caller, size_t probe) {
-  return (((uintptr_t)caller * 0x9E3779B97F4A7C15u >> 40) + probe) % num_sites;
+  return (((uintptr_t)caller * 0x9E3779B97F4A7C15U >> 40) + probe) % num_sites;
 }
 
 static bool find_site(enum contextune_nccl_fn fn, const void* caller,

@@ -22,15 +22,15 @@ static struct node* by_name; /* those that have a handle of our own */
 static struct node* by_handle;
 
 static uint64_t hash_of_name(const char* name) {
-  uint64_t hash = 14695981039346656037u;
+  uint64_t hash = 14695981039346656037U;
   for (; *name != '\0'; ++name) {
-    hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    hash = (hash ^ (unsigned char)*name) * 1099511628211U;
   }
-  return hash * 0x9E3779B97F4A7C15u; /* whose first digits depend on the last letters too */
+  return hash * 0x9E3779B97F4A7C15U; /* whose first digits depend on the last letters too */
 }
 
 static uint64_t hash_of_handle(const void* handle) {
-  return (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15u;
+  return (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15U;
 }
 
 static size_t first_digit(uint64_t hash) {
@@ -137,7 +137,7 @@ const char* contextune_nvtx_utf8(const wchar_t* text, char* buffer, size_t bytes
     }
     static const unsigned char marks[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
     for (size_t i = length; i-- > 1;) {
-      buffer[used + i] = (char)(0x80u | ((code >> (6 * (length - 1 - i))) & 0x3Fu));
+      buffer[used + i] = (char)(0x80U | ((code >> (6 * (length - 1 - i))) & 0x3FU));
     }
     buffer[used] = (char)(marks[length] | (code >> (6 * (length - 1))));
     used += length;

@@ -56,7 +56,7 @@ void contextune_count_shared_launch(void) {
 }
 
 void contextune_count_shared_call(bool enters) {
-  __atomic_fetch_add(&shared_calls, enters ? 1u : -1u, __ATOMIC_SEQ_CST);
+  __atomic_fetch_add(&shared_calls, enters ? 1U : -1U, __ATOMIC_SEQ_CST);
 }
 
 uint64_t contextune_launches_passed(void) {
@@ -131,7 +131,7 @@ static void order_all_threads(void) {
 static uint64_t now_nanoseconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
 static bool nap_until(uint64_t deadline) {

@@ -76,7 +76,7 @@ static bool name_ours(void) {
     return false;
   }
   memcpy(ours, VARIABLE, sizeof VARIABLE - 1);
-  strcpy(ours + sizeof VARIABLE - 1, self.dli_fname);
+  memcpy(ours + sizeof VARIABLE - 1, self.dli_fname, strlen(self.dli_fname) + 1);
   return true;
 }
 
@@ -112,7 +112,7 @@ static size_t capacity;
 /* False: the program has put another array in its place meanwhile, or there is no memory. */
 static bool append_ours(char** array) {
   const size_t count = count_entries(array);
-  if (array != copy || count + 2 > capacity) {
+  if (copy == NULL || array != copy || count + 2 > capacity) {
     char** made = malloc((count + 2) * sizeof *made);
     if (made == NULL) {
       return false;

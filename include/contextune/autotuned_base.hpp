@@ -54,6 +54,7 @@ class AutotunedBase {
   }
   [[noreturn]] void refuse(const std::string& what) const;
 
+  // NOLINTNEXTLINE(bugprone-exception-escape): as ProblemTable::find
   [[nodiscard]] Problem* find(const detail::KeyWords& words, const Key* key) const noexcept {
     return shared_->problems.find(words, key);
   }

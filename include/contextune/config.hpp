@@ -46,7 +46,7 @@ class CONTEXTUNE_EXPORT Config {
   [[nodiscard]] bool operator==(const Config& other) const;
 
  private:
-  const Value& at(std::string_view name) const;
+  [[nodiscard]] const Value& at(std::string_view name) const;
   std::vector<Entry> entries_;
 };
 

@@ -13,7 +13,8 @@ template <auto kernel>
 constexpr std::string_view written_kernel_name() {
   std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("kernel = ") + 9);
-  if (const auto more = text.find("; "); more != text.npos) text = text.substr(0, more);
+  if (const auto more = text.find("; "); more != std::string_view::npos)
+    text = text.substr(0, more);
   if (text.ends_with(']')) text.remove_suffix(1);
   if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
   if (text.starts_with('&')) text.remove_prefix(1);
@@ -30,7 +31,7 @@ template <auto kernel>
 [[nodiscard]] std::string kernel_name() {
   std::string name(detail::written_kernel_name<kernel>());
   // As the demangler spells it.
-  for (std::size_t at = 0; (at = name.find("{anonymous}", at)) != name.npos;)
+  for (std::size_t at = 0; (at = name.find("{anonymous}", at)) != std::string::npos;)
     name.replace(at, 11, "(anonymous namespace)");
   return name;
 }

@@ -58,6 +58,7 @@ class ProblemTable {
 
   /// Null: it was never added.
   /// @param key where the words do not say it all
+  // NOLINTNEXTLINE(bugprone-exception-escape): no value is left without one
   [[nodiscard]] FunctionProblem* find(const KeyWords& words, const Key* key) const noexcept {
     const Slots& slots = *slots_.load(std::memory_order_acquire);
     for (std::uint64_t at = words.hash();; ++at) {

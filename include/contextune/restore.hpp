@@ -30,7 +30,7 @@ class Restore {
   /// of what is measured. Its exceptions end the search and go on to the region's caller.
   template <class Callable>
   requires(std::is_invocable_v<Callable&> && !std::is_same_v<std::decay_t<Callable>, Restore>)
-      Restore(Callable&& restore)
+      Restore(Callable&& restore)  // NOLINT(bugprone-forwarding-reference-overload): not a Restore
       : call_(std::forward<Callable>(restore)) {}
 
   /// Adds device memory to a callable.

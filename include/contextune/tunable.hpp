@@ -63,7 +63,7 @@ class TunableBase {
   [[nodiscard]] contextune_tunable* handle() const noexcept { return handle_; }
 
  private:
-  std::uint32_t add(const detail::KeyWords& words, Key key, bool compares_key) const;
+  [[nodiscard]] std::uint32_t add(const detail::KeyWords& words, Key key, bool compares_key) const;
 
   std::string name_;
   std::vector<Config> configs_;

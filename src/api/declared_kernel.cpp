@@ -33,7 +33,7 @@ struct Pending {
 };
 
 Pending& pending() {
-  static Pending* const kept = new Pending;
+  static auto* const kept = new Pending;
   return *kept;
 }
 

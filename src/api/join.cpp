@@ -22,7 +22,7 @@ std::string why_off() {
 
 std::string join_or_refuse(void* communicator, double seconds) {
   if (intercept::Runtime* found = runtime()) return found->ranks().join(communicator, seconds);
-  const std::string why = why_off();
+  std::string why = why_off();
   // The others would wait for this rank: it takes part to the point where it says that it does not.
   const gpu::Driver* cuda = driver();
   if (cuda == nullptr) return why;

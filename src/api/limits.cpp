@@ -65,7 +65,7 @@ int describe_limits(const void* kernel, contextune_kernel_limits* limits) noexce
   if (cuda == nullptr) return -1;
   try {
     std::string why;
-    const auto handle = static_cast<CUfunction>(const_cast<void*>(kernel));
+    auto* const handle = static_cast<CUfunction>(const_cast<void*>(kernel));
     const auto known = gpu::identify(*cuda, handle, why);
     if (!known) return fail(why);
     contextune_kernel_limits found{};

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/words/text.hpp"
 #include "gpu/image/code_images.hpp"
@@ -39,8 +40,8 @@ struct Tally {
 /// Prints a file's kernels as they are found.
 class KernelList {
  public:
-  KernelList(const KernelsRequest& request, const std::string& path, bool& any_in_json)
-      : request_(request), path_(path), any_in_json_(any_in_json) {}
+  KernelList(const KernelsRequest& request, std::string path, bool& any_in_json)
+      : request_(request), path_(std::move(path)), any_in_json_(any_in_json) {}
 
   void see(std::string_view image) {
     std::string why;

@@ -9,8 +9,8 @@ int useful_channels(Function function, std::uint64_t bytes, Cell cell,
   const bool in_switch = cell.algorithm == Algorithm::Nvls || cell.algorithm == Algorithm::NvlsTree;
   const int exist = std::clamp(in_switch ? limits.nvls_channels : limits.channels, 1, max_channels);
   // An AllReduce sends everything twice. LL sends a flag with each word, and more to be fast.
-  const std::uint64_t traffic_per_byte =
-      (function == Function::AllReduce ? 2U : 1U) * (cell.protocol == Protocol::LL ? 4U : 1U);
+  const std::uint64_t traffic_per_byte = std::uint64_t{function == Function::AllReduce ? 2U : 1U} *
+                                         (cell.protocol == Protocol::LL ? 4U : 1U);
   const std::uint64_t bytes_per_channel =
       std::max<std::uint64_t>(1, limits.min_traffic_bytes / traffic_per_byte);
   const std::uint64_t filled =

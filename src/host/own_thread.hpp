@@ -36,7 +36,7 @@ class OwnThreadStart {
   OwnThreadStart& operator=(const OwnThreadStart&) = delete;
 
   /// It has begun, and calls name_this_thread().
-  void begun(pthread_t thread) noexcept;
+  static void begun(pthread_t thread) noexcept;
 };
 
 /// Names this thread, for debuggers, and for us to tell our threads from the program's.

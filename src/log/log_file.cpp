@@ -91,7 +91,7 @@ bool LogFile::append(std::string_view line) noexcept try {
     count = ::write(fd_, line.data(), line.size());
   } while (count < 0 && errno == EINTR);
   if (count < 0) return fail(errno);
-  const std::size_t size = static_cast<std::size_t>(count);
+  const auto size = static_cast<std::size_t>(count);
   if (size > 0) torn_ = line[size - 1] != '\n';
   if (size != line.size()) return fail(ENOSPC);
   ++written_;

@@ -135,6 +135,7 @@ std::vector<std::string> find_rank_logs(const std::string& folder) {
   if (error) throw Error("cannot read the log folder " + folder + ": " + error.message());
   std::sort(found.begin(), found.end());
   std::vector<std::string> paths;
+  paths.reserve(found.size());
   for (auto& [rank, path] : found) paths.push_back(std::move(path));
   return paths;
 }

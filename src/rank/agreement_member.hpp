@@ -79,7 +79,7 @@ class Member {
   }
   static void abort(Entry& entry, std::string why, std::uint32_t culprit);
   void start_asking(const Topic& topic, Entry& entry, double now, Outbox& out);
-  void settle_if_nobody_knows(Entry& entry);
+  static void settle_if_nobody_knows(Entry& entry);
   void send_hub(MessageType type, const Topic& topic, Outbox& out, std::string why = {});
   std::string take_verdict(const Message& message, Outbox& out);
   /// Null: nothing keeps it from that topic.

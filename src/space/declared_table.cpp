@@ -266,7 +266,7 @@ std::vector<Config> DeclaredTable::configs() const {
 
 std::vector<Config> DeclaredTable::product() const {
   const StackHeight height(lua_);
-  push("space");
+  (void)push("space");
   if (lua_type(lua_, -1) != LUA_TTABLE) {
     refuse(std::string("space is a ") + luaL_typename(lua_, -1) +
            "; make it a table, as in { block = {64, 128} }");
@@ -293,7 +293,7 @@ std::vector<Config> DeclaredTable::product() const {
 
 std::vector<Config> DeclaredTable::list() const {
   const StackHeight height(lua_);
-  push("configs");
+  (void)push("configs");
   const std::size_t length =
       list_length(lua_, -1, "configs", "{ { block = 64 }, { block = 128 } }");
   if (length == 0) refuse("configs is empty; give it at least one config");

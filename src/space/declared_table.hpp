@@ -49,7 +49,7 @@ class DeclaredTable {
 
  private:
   /// Pushes the value and returns true, or pushes nothing.
-  bool push(std::string_view name) const;
+  [[nodiscard]] bool push(std::string_view name) const;
   [[nodiscard]] std::vector<Config> product() const;
   [[nodiscard]] std::vector<Config> list() const;
 

@@ -13,7 +13,7 @@ namespace {
 /// Each of several choices of one name that the same ranks make has meetings of its own. The ranks
 /// make the first calls of these choices in the same order.
 std::string name_of_meetings(const std::string& choice, const std::vector<std::uint32_t>& ranks) {
-  static std::mutex* const mutex = new std::mutex;
+  static auto* const mutex = new std::mutex;
   static auto* const counts =
       new std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t>;
   const std::lock_guard lock(*mutex);
@@ -85,8 +85,7 @@ std::optional<std::vector<bool>> ChoiceRanks::named_by_any(std::vector<bool> own
   if (!all) return std::nullopt;
   for (const Payload& one : *all) {
     ByteReader from(one);
-    for (std::size_t i = 0; i < own.size(); ++i)
-      own[i] = from.number<std::uint8_t>() != 0 || own[i];
+    for (auto&& named : own) named = from.number<std::uint8_t>() != 0 || named;
   }
   return own;
 }

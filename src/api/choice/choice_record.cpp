@@ -30,7 +30,7 @@ std::vector<std::string> listed_names(std::string_view list) {
     const std::string_view one = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), one.size() + 1));
     const std::size_t first = one.find_first_not_of(' ');
-    if (first != one.npos)
+    if (first != std::string_view::npos)
       names.emplace_back(one.substr(first, one.find_last_not_of(' ') + 1 - first));
   }
   return names;
@@ -54,7 +54,7 @@ using contextune::api::listed_names;
 
 void contextune_choice::close() {
   // The sets of implementations that each name has, in the order of their first calls.
-  static std::mutex* const mutex = new std::mutex;
+  static auto* const mutex = new std::mutex;
   static auto* const kept = new std::map<std::string, std::vector<std::string>>;
   std::string all;
   for (const Implementation& one : implementations) {
@@ -178,8 +178,7 @@ void contextune_choice::make_ready(ChoiceProblem& problem,
   problem.is_ready.store(true, std::memory_order_release);
 }
 
-bool contextune_choice::can_do(const Implementation& implementation,
-                               const ChoiceProblem& problem) const {
+bool contextune_choice::can_do(const Implementation& implementation, const ChoiceProblem& problem) {
   if (implementation.supports == nullptr) return true;
   contextune_problem asked{};
   asked.size = sizeof asked;

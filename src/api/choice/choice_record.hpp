@@ -153,8 +153,8 @@ struct contextune_choice {
   /// The operator's wishes, from options and from space files.
   void read_options(contextune::intercept::Runtime& runtime);
   void read_rule(contextune::intercept::Runtime& runtime);
-  [[nodiscard]] bool can_do(const contextune::api::Implementation& implementation,
-                            const contextune::api::ChoiceProblem& problem) const;
+  [[nodiscard]] static bool can_do(const contextune::api::Implementation& implementation,
+                                   const contextune::api::ChoiceProblem& problem);
 
   std::string pin_;  ///< by the operator; empty: none
   std::vector<std::string> exclude_;

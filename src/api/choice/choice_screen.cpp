@@ -146,29 +146,29 @@ bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
   runtime_.work_was_waited_for();  // what takes the process down from here on is a candidate
   if (!look_at_filled(before, reference)) return false;
   std::uint64_t seed = 0;
-  for (auto one = problem_.candidates.begin(); one != problem_.candidates.end(); ++one) {
+  for (ChoiceCandidate& one : problem_.candidates) {
     ++seed;
-    if (one->is_default() || one->is_right || one->state != ChoiceCandidate::State::Open) continue;
-    if (only != nullptr && only != &*one) continue;
+    if (one.is_default() || one.is_right || one.state != ChoiceCandidate::State::Open) continue;
+    if (only != nullptr && only != &one) continue;
     if (filling_ == Filling::None) {
-      rule_out(*one, ChoiceCandidate::State::Uncompared);
+      rule_out(one, ChoiceCandidate::State::Uncompared);
       continue;
     }
     has_run_others_ = true;
     if (filling_ == Filling::Alone) fill(seed);
-    auto outcome = compare_run(*one, before, reference);
+    auto outcome = compare_run(one, before, reference);
     for (std::size_t i = 0; i < filled_references_.size(); ++i) {
       if (!outcome || !outcome->ran || !outcome->right) break;
       fill(i);
-      outcome = compare_run(*one, before, filled_references_[i]);
+      outcome = compare_run(one, before, filled_references_[i]);
     }
     if (!outcome) return false;
     if (!outcome->ran) {
-      rule_out(*one, ChoiceCandidate::State::Failed);
+      rule_out(one, ChoiceCandidate::State::Failed);
     } else if (!outcome->right) {
-      rule_out(*one, ChoiceCandidate::State::Wrong);
+      rule_out(one, ChoiceCandidate::State::Wrong);
     } else {
-      one->is_right = true;
+      one.is_right = true;
     }
   }
   return true;

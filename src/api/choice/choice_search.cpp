@@ -166,7 +166,8 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   ChoiceRanks ranks(choice, problem, runtime);
   int status = 0;
   std::uint32_t winner = ChoiceProblem::by_default;
-  bool finished = false, agreed = false;
+  bool finished = false;
+  bool agreed = false;
   std::atomic<bool> refused{false};
   const auto find_winner = [&](const Region* region) {
     finished = region != nullptr && region->finished();

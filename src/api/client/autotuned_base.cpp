@@ -7,6 +7,8 @@
 
 #include <contextune/error.hpp>
 
+#include "api/client/config_texts.hpp"
+
 namespace contextune {
 namespace {
 
@@ -41,12 +43,9 @@ void AutotunedBase::declare(std::vector<Config> configs, const Device* device) {
   if (configs.empty()) {
     refuse("its config space is empty" + where + "; give it at least one config");
   }
-  std::vector<std::string> texts;
-  std::vector<const char*> pointers;
-  for (const Config& config : configs) texts.push_back(config.to_string());
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  const ConfigTexts texts(configs);
   contextune_tunable* const made =
-      contextune_tunable_create(shared_->name.c_str(), pointers.data(), pointers.size());
+      contextune_tunable_create(shared_->name.c_str(), texts.data(), texts.size());
   if (made == nullptr || contextune_tunable_span(made) != 0) refuse(contextune_error() + where);
   shared_->configs = std::move(configs);
   shared_->tunable.store(made, std::memory_order_release);

@@ -4,6 +4,8 @@
 
 #include <contextune/error.hpp>
 
+#include "api/client/config_texts.hpp"
+
 namespace contextune {
 
 /// A problem that was met before. Never changed, and freed with its choice.
@@ -122,15 +124,12 @@ void ChoiceBase::add_way(std::string name, const ConfigSpace* space, contextune_
   } catch (const Error& error) {
     throw Error("choice '" + name_ + "', implementation '" + way->name + "': " + error.what());
   }
-  std::vector<std::string> texts;
-  for (const Config& config : way->configs) texts.push_back(config.to_string());
-  std::vector<const char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  const ConfigTexts texts(way->configs);
   contextune_implementation given{};
   given.size = sizeof given;
   given.name = way->name.c_str();
-  given.configs = pointers.data();
-  given.num_configs = pointers.size();
+  given.configs = texts.data();
+  given.num_configs = texts.size();
   given.fusion = fusion;
   given.user = way.get();
   if (way->options.supports) given.supports = &ChoiceBase::supports;

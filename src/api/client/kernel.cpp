@@ -6,6 +6,8 @@
 #include <contextune/contextune.h>
 #include <contextune/error.hpp>
 
+#include "api/client/config_texts.hpp"
+
 namespace contextune {
 
 /// The declared kernel, as the C callbacks find it. Outlives the declaration: the library keeps it.
@@ -143,16 +145,12 @@ void Kernel::declare() {
   } catch (const Error& error) {
     throw Error("kernel '" + rule.name + "': " + error.what());
   }
-  std::vector<std::string> texts;
-  for (const Config& config : rule.configs) texts.push_back(config.to_string());
-  std::vector<const char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
-
+  const ConfigTexts texts(rule.configs);
   contextune_kernel declared{};
   declared.size = sizeof declared;
   declared.kernel = rule.name.c_str();
-  declared.configs = pointers.data();
-  declared.num_configs = pointers.size();
+  declared.configs = texts.data();
+  declared.num_configs = texts.size();
   declared.n_warmup = rule.n_warmup;
   declared.n_repeat = rule.n_repeat;
   declared.user = &rule;

@@ -47,7 +47,7 @@ struct Search {
   std::unique_ptr<intercept::RepetitionCheck> check;
 
   /// Undoes what the body did. False: it could not.
-  [[nodiscard]] bool undo() noexcept {
+  [[nodiscard]] bool undo() const noexcept {
     try {
       if (snapshot) snapshot->restore();
       return restore == nullptr || restore(restore_user) == 0;

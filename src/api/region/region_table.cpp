@@ -29,7 +29,7 @@ struct Table {
 };
 
 Table& kept_regions() {
-  static Table* const kept = new Table;
+  static auto* const kept = new Table;
   return *kept;
 }
 

@@ -85,8 +85,8 @@ Snapshot::Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans, do
       throw Error("memory to be restored cannot be copied while the GPU is at work: " + why);
     // On the device that they belong to, wherever that has room.
     const gpu::BlockStore::Limits limits{std::numeric_limits<std::size_t>::max(), 0};
-    contexts_.push_back(
-        std::unique_ptr<InContext>(new InContext{context, {driver, context, kernels_, limits}}));
+    // NOLINTNEXTLINE(modernize-make-unique): an aggregate
+    contexts_.emplace_back(new InContext{context, {driver, context, kernels_, limits}});
     contexts_.back()->store.save(footprint, gpu::Deadline::in(max_copy_seconds));
   }
 }

@@ -40,7 +40,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry* const kept = new Registry;
+  static auto* const kept = new Registry;
   return *kept;
 }
 

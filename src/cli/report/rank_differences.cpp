@@ -70,6 +70,7 @@ void note_absence(Sentences& sentences, const std::string& what, const Ranks& ra
   const std::vector<int> without = ranks_without(ranks, those);
   if (without.empty() || those.empty()) return;
   std::vector<int> with;
+  with.reserve(those.size());
   for (const auto& [rank, value] : those) with.push_back(rank);
   sentences.push_back(what + ": on " + ranks_text(with) + ", not on " + ranks_text(without));
 }

@@ -94,6 +94,7 @@ std::vector<RankJob> jobs_of(const std::vector<ProcessReport>& processes) {
     if (known == nullptr || goes_before(process, *known)) known = &process;
   }
   std::vector<RankJob> jobs;
+  jobs.reserve(candidates.size());
   for (Candidate& candidate : candidates) jobs.push_back(std::move(candidate.job));
   return jobs;
 }

@@ -50,6 +50,7 @@ std::string why_no_pin(const ForcedConfig& pin, const space::KernelDeclaration& 
   }
   if (kernel.prune) return {};  // which may leave one of them
   std::vector<Config> several;
+  several.reserve(found.size());
   for (const std::uint32_t number : found) several.push_back(configs[number]);
   return '"' + pin.config + "\" means several configs of " + whose + ": " + list_of(several);
 }

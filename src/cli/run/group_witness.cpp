@@ -125,7 +125,7 @@ GroupWitness::~GroupWitness() {
   }
 }
 
-void GroupWitness::wake_with_children(bool wake) {
+void GroupWitness::wake_with_children(bool wake) const {
   if (helper_ <= 0) return;
   // Should it be gone, a stop is only what it would be without it.
   [[maybe_unused]] const ssize_t written = write(request_, wake ? &wake_parent : &wake_nobody, 1);

@@ -25,7 +25,7 @@ class GroupWitness {
 
   /// While it is on, a SIGCONT wakes this process where it is stopped and one of the children is
   /// not. Nobody else would tell it of a child that somebody continues or kills alone.
-  void wake_with_children(bool wake);
+  void wake_with_children(bool wake) const;
 
   /// From whom that SIGCONT is; -1: there is none.
   [[nodiscard]] pid_t helper() const { return helper_; }

@@ -52,6 +52,7 @@ class Input {
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> result;
+  result.reserve(words.size());
   for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
   result.push_back(nullptr);
   return result;
@@ -228,7 +229,7 @@ class Prover {
     return timed(runner_.run(setup_.environment, true, Shown::No));
   }
 
-  ProvedRun timed(ProvedRun run) const {
+  [[nodiscard]] ProvedRun timed(ProvedRun run) const {
     if (clock_) run.own_time = take_time(run.output, *clock_);
     return run;
   }
@@ -264,7 +265,7 @@ class Prover {
     if (reporter_.shows_progress()) reporter_.say("contextune: " + text + "\n");
   }
 
-  std::string log_name() const { return request_.command.front(); }
+  [[nodiscard]] std::string log_name() const { return request_.command.front(); }
 
   const RunRequest& request_;
   RunSetup setup_;

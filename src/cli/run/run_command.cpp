@@ -80,6 +80,7 @@ void report(const RunSetup& setup, const RunWatch& watch, Reporter& reporter) {
   std::vector<std::string> texts;
   std::vector<RankComparison> comparisons;
   if (!setup.options.discover) comparisons = compare_ranks(watch.processes());
+  texts.reserve(comparisons.size());
   for (const RankComparison& comparison : comparisons) {
     texts.push_back(comparison_text(comparison, *comparison.ranks.begin()->second, reporter.width(),
                                     Detail::Few));

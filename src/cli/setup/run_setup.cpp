@@ -53,8 +53,9 @@ RunSetup prepare_run(const RunRequest& request) {
     const std::string fault = parse_option(setup.options, name, text);
     if (!fault.empty()) throw Error(fault);
     const auto table = option_table();
-    const auto option = std::find_if(table.begin(), table.end(),
-                                     [&](const OptionInfo& info) { return info.name == name; });
+    const auto option =
+        std::find_if(table.begin(), table.end(),
+                     [&name = name](const OptionInfo& info) { return info.name == name; });
     setup.environment.set(option->variable, option_text(setup.options, name));
   }
   std::string faults;

@@ -30,10 +30,10 @@ DeviceFacts assumed_device() {
   facts.compute_capability = 90;
   facts.max_threads_per_block = 1024;
   facts.max_threads_per_sm = 2048;
-  facts.max_shared_bytes = 227 * 1024;
-  facts.max_shared_bytes_per_sm = 228 * 1024;
+  facts.max_shared_bytes = std::size_t{227} * 1024;
+  facts.max_shared_bytes_per_sm = std::size_t{228} * 1024;
   facts.registers_per_sm = 65536;
-  facts.l2_bytes = 50 * 1024 * 1024;
+  facts.l2_bytes = std::size_t{50} * 1024 * 1024;
   return facts;
 }
 
@@ -96,6 +96,7 @@ std::vector<space::DiscoveredKernel> all_kernels(const std::vector<log::ProcessR
     }
   }
   std::vector<space::DiscoveredKernel> kernels;
+  kernels.reserve(reports.size());
   for (const log::KernelReport& report : reports) kernels.push_back(discovered(report, total));
   return kernels;
 }

@@ -109,6 +109,7 @@ std::string stored_nccl_csv(const store::Entry& entry, const std::string& site, 
     if (keeps_default(known.site) && known.site.default_choice.empty()) ++unknown;
   }
   std::vector<const log::SiteReport*> sites;
+  sites.reserve(reports.size());
   for (const log::SiteReport& report : reports) sites.push_back(&report);
   return nccl_csv(sites, rows);
 }

@@ -105,9 +105,8 @@ class Parser {
  public:
   explicit Parser(std::string help) {
     app_.set_help_flag("-h,--help");
-    app_.formatter_fn([text = std::move(help)](const CLI::App*, std::string, CLI::AppFormatMode) {
-      return text;
-    });
+    app_.formatter_fn([text = std::move(help)](const CLI::App*, const std::string&,
+                                               CLI::AppFormatMode) { return text; });
   }
   CLI::App& app() { return app_; }
 
@@ -131,7 +130,7 @@ class Parser {
 
  private:
   // "there is no --regionn; did you mean --region?"; empty: all flags are known.
-  std::string unknown_flag(const Words& words) const {
+  [[nodiscard]] std::string unknown_flag(const Words& words) const {
     std::vector<std::string> known;
     for (const CLI::Option* option : app_.get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);

@@ -53,7 +53,7 @@ std::string ratio_text(double ratio) {
 }
 
 std::string bytes_text(std::uint64_t bytes) {
-  double size = static_cast<double>(bytes);
+  auto size = static_cast<double>(bytes);
   if (size < 1024) return count_text(bytes, "byte", "bytes");
   std::string_view unit;
   for (const std::string_view larger : {" KiB", " MiB", " GiB", " TiB"}) {

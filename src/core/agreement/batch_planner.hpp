@@ -60,8 +60,8 @@ class BatchPlanner {
   [[nodiscard]] std::string fault_of(std::span<const std::uint32_t> ranks,
                                      std::span<const BatchReport> reports) const;
   /// Why these ranks will never run the same; empty: nothing says so.
-  [[nodiscard]] std::string hopeless(std::span<const std::uint32_t> ranks,
-                                     std::span<const BatchReport> reports) const;
+  [[nodiscard]] static std::string hopeless(std::span<const std::uint32_t> ranks,
+                                            std::span<const BatchReport> reports);
   /// The reports as if ranks that pause had lost all that was to be run.
   [[nodiscard]] std::vector<BatchReport> without_pauses(std::span<const BatchReport> reports) const;
   [[nodiscard]] Payload issue(Batch& batch, std::uint64_t first_entry);

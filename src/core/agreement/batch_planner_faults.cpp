@@ -21,7 +21,7 @@ bool same_options(const BatchReport& a, const BatchReport& b) {
 }  // namespace
 
 std::string BatchPlanner::hopeless(std::span<const std::uint32_t> ranks,
-                                   std::span<const BatchReport> reports) const {
+                                   std::span<const BatchReport> reports) {
   const BatchReport& first = reports.front();
   for (std::size_t r = 0; r < reports.size(); ++r) {
     const std::string rank = name_of_rank(ranks[r]);

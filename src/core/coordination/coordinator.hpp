@@ -100,12 +100,14 @@ class Coordinator {
   /// Until it speaks on the topic, this rank is at something that takes a while: others that would
   /// give it up are told, and wait for so long instead. Costs nothing unless they have to ask.
   /// @param why a clause, for them: "it is ..."
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): kept by who overrides it
   virtual void occupied(const Topic& /*topic*/, double /*seconds*/, std::string /*why*/) noexcept {}
 
   /// From now on until disengage() with the same ranks, this rank is at something with those ranks
   /// that takes a while. Others that would give it up on topics of other ranks are told, and wait.
   /// The two are called in pairs, which may be nested.
   /// @param why a clause, for them: "it is ..."
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): the same
   virtual void engage(const std::vector<std::uint32_t>& /*ranks*/, std::string /*why*/) noexcept {}
   virtual void disengage(const std::vector<std::uint32_t>& /*ranks*/) noexcept {}
 

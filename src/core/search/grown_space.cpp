@@ -20,7 +20,7 @@ std::pair<std::string, Key> split(const Key& key) {
       found.second.add(name, part);
       continue;
     }
-    const std::string& text = std::get<std::string>(part);
+    const auto& text = std::get<std::string>(part);
     const std::size_t of = text.find("of");
     const std::size_t end = text.find('-');
     if (of != text.npos && end != text.npos && of < end)

@@ -28,8 +28,8 @@ std::vector<std::uint32_t> included(std::span<const Trial> trials) {
 /// Config after config, as the ancestor does.
 class TableSchedule final : public Schedule {
  public:
-  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial> trials,
-            bool) const override {
+  [[nodiscard]] Step step(std::uint64_t p, const ScheduleShape& shape,
+                          std::span<const Trial> trials, bool) const override {
     const std::uint64_t each = passes_per_config(shape);
     std::uint64_t place = p / each;
     for (std::uint32_t config = 0; config < trials.size(); ++config)
@@ -41,8 +41,8 @@ class TableSchedule final : public Schedule {
 /// Every config once, then every config again: slow drift of the clock hits all alike.
 class InterleavedSchedule final : public Schedule {
  public:
-  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial> trials,
-            bool) const override {
+  [[nodiscard]] Step step(std::uint64_t p, const ScheduleShape& shape,
+                          std::span<const Trial> trials, bool) const override {
     const std::vector<std::uint32_t> configs = included(trials);
     if (p >= passes_per_config(shape) * configs.size()) return {};
     return run(configs[p % configs.size()], p / configs.size(), shape);
@@ -52,8 +52,8 @@ class InterleavedSchedule final : public Schedule {
 /// Round-robin over the configs that are not clearly beaten yet. Looks back once a round.
 class RacingSchedule final : public Schedule {
  public:
-  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial> trials,
-            bool settled) const override {
+  [[nodiscard]] Step step(std::uint64_t p, const ScheduleShape& shape,
+                          std::span<const Trial> trials, bool settled) const override {
     std::vector<std::uint32_t> alive = included(trials);
     for (std::uint64_t round = 0; round < passes_per_config(shape); ++round) {
       if (p < alive.size()) return run(alive[p], round, shape);

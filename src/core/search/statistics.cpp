@@ -128,7 +128,7 @@ Bound paired_bound(std::span<const double> gains, double tail, const Scatter& kn
     winsorized[n - 1 - i] = sorted[n - 1 - cut];
   }
   const double share = static_cast<double>(kept.size()) / static_cast<double>(n);
-  const double all_degrees = static_cast<double>(n - 1);
+  const auto all_degrees = static_cast<double>(n - 1);
   Scatter scatter{
       deviation(winsorized) * std::sqrt(all_degrees / (all_degrees - static_cast<double>(fitted))),
       kept.size() - 1 - fitted};

@@ -185,7 +185,7 @@ std::uint32_t PeriodFinder::longest_match(std::uint64_t token, bool only_watched
 }
 
 // A whole entry has just been seen that was not followed from its beginning.
-void PeriodFinder::count_whole(Known& known) noexcept {
+void PeriodFinder::count_whole(Known& known) const noexcept {
   if (steps_ - known.counted_to < known.length) return;
   ++known.entries;
   known.counted_to = steps_;
@@ -232,7 +232,7 @@ void PeriodFinder::stop_following(std::uint64_t end) noexcept {
 void PeriodFinder::search() noexcept {
   const std::uint64_t passed = steps_ ^ last_search_;
   if (passed < unit_ || steps_ + steps_ahead < free_at_) return;
-  const std::uint64_t window = std::min<std::uint64_t>(
+  const auto window = std::min<std::uint64_t>(
       {std::uint64_t{4} * std::bit_floor(std::min<std::uint64_t>(passed, ring_size)), ring_size,
        steps_});
   search_back(static_cast<std::uint32_t>(window));
@@ -430,7 +430,7 @@ bool PeriodFinder::came_by_chance(const Known& known) const noexcept {
          holds_any(known);
 }
 
-bool PeriodFinder::holds_any(const Known& known) const noexcept {
+bool PeriodFinder::holds_any(const Known& known) noexcept {
   return std::any_of(known.holds.begin(), known.holds.end(),
                      [](std::uint32_t entries) { return entries > 0; });
 }

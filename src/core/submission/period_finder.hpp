@@ -137,7 +137,7 @@ class PeriodFinder {
   [[nodiscard]] bool feed(Known& known, std::uint64_t token) const noexcept;
   [[nodiscard]] std::uint32_t longest_match(std::uint64_t token, bool only_watched) noexcept;
   [[nodiscard]] bool begins_at_once(std::uint64_t token) const noexcept;
-  void count_whole(Known& known) noexcept;
+  void count_whole(Known& known) const noexcept;
   void follow(std::uint32_t index, std::uint32_t phase) noexcept;
   void stop_following(std::uint64_t end) noexcept;
   void search() noexcept;
@@ -149,7 +149,7 @@ class PeriodFinder {
   void make_room(std::uint32_t length) noexcept;
   void forget(std::uint32_t index) noexcept;
   [[nodiscard]] std::uint32_t repeats_inside(const Known& outer, const Known& inner) noexcept;
-  [[nodiscard]] bool holds_any(const Known& known) const noexcept;
+  [[nodiscard]] static bool holds_any(const Known& known) noexcept;
   [[nodiscard]] bool came_by_chance(const Known& known) const noexcept;
   [[nodiscard]] std::uint32_t id_of(std::uint32_t index) const noexcept;
   [[nodiscard]] bool followable(const Known& known) const noexcept;

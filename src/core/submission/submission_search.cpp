@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include "core/search/statistics.hpp"
@@ -384,8 +385,8 @@ void SubmissionSearch::queue_screen() {
   if (queue_.size() > 1) queue_.push_back({});
   for (const Submission& submission : step_.screened)
     if (missing(submission) > 1) queue_.push_back({submission});
-  for (auto at = step_.screened.rbegin(); at != step_.screened.rend(); ++at)
-    queue_.push_back({*at});
+  for (const Submission& submission : std::views::reverse(step_.screened))
+    queue_.push_back({submission});
   queue_.push_back({});
 }
 

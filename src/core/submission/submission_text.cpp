@@ -59,10 +59,10 @@ std::string escaped(std::string_view text) {
 std::string written(const SubmissionState& state) {
   const SubmissionVerdict& verdict = state.verdict;
   std::string text = "1 runs=" + number_word(state.runs) +
-                     " chain=" + number_word(int{state.choices.may_chain}) +
+                     " chain=" + number_word(static_cast<int>(state.choices.may_chain)) +
                      " gather=" + words_of(state.choices.may_gather) +
                      " block=" + number_word(state.block_seconds) +
-                     " settled=" + number_word(int{verdict.settled}) +
+                     " settled=" + number_word(static_cast<int>(verdict.settled)) +
                      " winner=" + submission_word(verdict.winner) +
                      " gain=" + number_word(verdict.gain) + " low=" + number_word(verdict.low) +
                      " high=" + number_word(verdict.high) + " pairs=" + number_word(verdict.pairs);

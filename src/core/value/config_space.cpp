@@ -1,6 +1,7 @@
 #include <contextune/config_space.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <unordered_set>
 #include <utility>
 
@@ -61,7 +62,8 @@ ConfigSpace& ConfigSpace::constraint(Constraint keep) {
 }
 
 ConfigSpace& ConfigSpace::default_config(Config config) {
-  default_.assign(1, std::move(config));
+  default_.clear();
+  default_.push_back(std::move(config));
   return *this;
 }
 
@@ -73,6 +75,7 @@ bool ConfigSpace::keeps(const Config& config) const {
 std::vector<Config> ConfigSpace::configs() const {
   std::size_t product = parameters_.empty() ? 0 : 1;
   for (const Parameter& parameter : parameters_) {
+    assert(product != 0);
     if (parameter.values.size() > max_configs / product) {
       throw Error("a config space has more than " + std::to_string(max_configs) +
                   " configs; declare fewer values, or list the configs");

@@ -37,7 +37,7 @@ Key& Key::add(std::string name, Part part) {
 }
 
 Key& Key::append(const Key& other) {
-  // By index: `other` may be this key itself.
+  // By index: `other` may be this key itself. NOLINTNEXTLINE(modernize-loop-convert)
   for (std::size_t i = 0, n = other.entries_.size(); i < n; ++i) {
     Entry entry = other.entries_[i];
     entries_.push_back(std::move(entry));

@@ -121,11 +121,11 @@ Range range_of(std::string_view name) {
 std::string plain(double number) {
   std::array<char, 32> buffer{};
   // Whole numbers in full: 100000, not 1e+05.
-  const auto end = number == std::floor(number) && std::fabs(number) < 1e15
-                       ? std::to_chars(buffer.data(), buffer.data() + buffer.size(),
-                                       static_cast<long long>(number))
-                             .ptr
-                       : std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  char* const end = number == std::floor(number) && std::fabs(number) < 1e15
+                        ? std::to_chars(buffer.data(), buffer.data() + buffer.size(),
+                                        static_cast<long long>(number))
+                              .ptr
+                        : std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
   return {buffer.data(), end};
 }
 

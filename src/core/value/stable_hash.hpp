@@ -12,9 +12,9 @@ class StableHash {
  public:
   void add(std::uint64_t word) noexcept {
     // The finaliser of MurmurHash3 over a running sum.
-    std::uint64_t x = state_ ^ (word + 0x9e3779b97f4a7c15u + (state_ << 6) + (state_ >> 2));
-    x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdu;
-    x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53u;
+    std::uint64_t x = state_ ^ (word + 0x9e3779b97f4a7c15U + (state_ << 6) + (state_ >> 2));
+    x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdU;
+    x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53U;
     state_ = x ^ (x >> 33);
   }
   void add(std::string_view bytes) noexcept {
@@ -30,7 +30,7 @@ class StableHash {
   [[nodiscard]] std::uint64_t value() const noexcept { return state_; }
 
  private:
-  std::uint64_t state_ = 0x636f6e7465787475u;
+  std::uint64_t state_ = 0x636f6e7465787475U;
 };
 
 }  // namespace contextune

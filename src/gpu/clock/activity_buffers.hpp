@@ -14,7 +14,7 @@ namespace contextune::gpu {
 /// outlive its owner.
 class ActivityBuffers {
  public:
-  static constexpr std::size_t buffer_bytes = 64 * 1024;  // some 200 launches
+  static constexpr std::size_t buffer_bytes = std::size_t{64} * 1024;  // some 200 launches
   static constexpr std::size_t num_buffers = 128;
 
   /// @throws std::bad_alloc

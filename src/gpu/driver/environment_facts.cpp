@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* unknown = "unknown";
 
-std::string text_or_unknown(std::string text) {
+std::string text_or_unknown(const std::string& text) {
   return text.empty() ? unknown : text;
 }
 

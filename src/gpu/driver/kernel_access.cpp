@@ -565,7 +565,8 @@ KernelAccesses read_simulated_accesses(std::string_view text) {
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
-    std::string word, symbol;
+    std::string word;
+    std::string symbol;
     if (!(words >> word >> symbol) || word != "access") continue;
     KernelAccess access;
     while (words >> word) {

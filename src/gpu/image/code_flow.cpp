@@ -1,5 +1,6 @@
 #include "gpu/image/code_flow.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -16,10 +17,7 @@ constexpr unsigned operation_place = 0x94e;         // LEPC: where code stands
 constexpr std::array<unsigned, 5> branches = {0x947, 0x547, 0x944, 0x348, 0x948};
 
 constexpr bool is_branch(unsigned operation) {
-  for (const unsigned one : branches) {
-    if (operation == one) return true;
-  }
-  return false;
+  return std::ranges::find(branches, operation) != branches.end();
 }
 
 /// Asks where the call behind it comes back to.

@@ -80,7 +80,7 @@ class Finder {
     if (header->e_machine == machine_of_gpus) {
       const auto whole = read_whole();
       if (whole) see_machine_code(*whole);
-      if (!whole) found_.damage.push_back("its machine code cannot be read: it is too large");
+      if (!whole) found_.damage.emplace_back("its machine code cannot be read: it is too large");
       return true;
     }
     if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum) {

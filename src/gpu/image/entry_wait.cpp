@@ -296,7 +296,7 @@ class CodeReader {
 
   [[nodiscard]] bool known() const { return found_.architecture == entry_wait_architecture; }
 
-  [[nodiscard]] std::size_t count_of(const Elf64_Shdr& section) const {
+  [[nodiscard]] static std::size_t count_of(const Elf64_Shdr& section) {
     return section.sh_type == SHT_NOBITS
                ? 0
                : static_cast<std::size_t>(section.sh_size / instruction_bytes);

@@ -48,7 +48,7 @@ DeviceFacts facts_on(const Driver& driver, const DeviceFacts& device, CUstream s
 int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
                   const LaunchSize& launch) noexcept {
   int blocks = 0;
-  const auto threads = static_cast<int>(std::min<std::uint64_t>(launch.threads(), 1u << 20));
+  const auto threads = static_cast<int>(std::min<std::uint64_t>(launch.threads(), 1U << 20));
   if (driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, threads,
                                                          launch.shared_bytes) != CUDA_SUCCESS) {
     return 0;

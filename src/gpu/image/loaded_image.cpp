@@ -40,7 +40,7 @@ bool has_machine_code(const ByteSource& fat_binary, int binary_version) {
 }  // namespace
 
 std::shared_ptr<LoadedImage> LoadedImage::from_memory(const void* code, const std::string& ptx) {
-  const std::shared_ptr<LoadedImage> image(new LoadedImage);
+  std::shared_ptr<LoadedImage> image(new LoadedImage);
   const MemorySource source(code);
   const auto wrapper = source.read<FatBinaryWrapper>(0);
   if (wrapper && wrapper->is_valid()) {
@@ -56,7 +56,7 @@ std::shared_ptr<LoadedImage> LoadedImage::from_memory(const void* code, const st
 }
 
 std::shared_ptr<LoadedImage> LoadedImage::from_file(const std::string& path, bool simulated) {
-  const std::shared_ptr<LoadedImage> image(new LoadedImage);
+  std::shared_ptr<LoadedImage> image(new LoadedImage);
   std::error_code ignored;
   std::string place = std::filesystem::absolute(path, ignored).string();
   if (simulated && std::filesystem::exists(place + ".sim", ignored)) place += ".sim";

@@ -170,7 +170,7 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kerne
       if (known != answers_.end()) return known->second;
       changes = changes_;
     }
-    const auto answer = std::make_shared<const ModuleUse>(find_out(kernel));
+    auto answer = std::make_shared<const ModuleUse>(find_out(kernel));
     const std::lock_guard lock(mutex_);
     // An unknown answer for a function may become known: its library is seen later.
     if (changes == changes_ && answer->unknown.empty()) answers_[{handle, context}] = answer;
@@ -291,7 +291,7 @@ std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& ker
   }
   // Without the lock: the loader is asked, which may be loading code of the program's on another
   // thread, and that comes here.
-  const std::shared_ptr<LoadedImage> image = LoadedImage::from_memory(lasting);
+  std::shared_ptr<LoadedImage> image = LoadedImage::from_memory(lasting);
   const std::lock_guard lock(mutex_);
   const auto known = loaded_.find(known_owner(kernel));
   if (known == loaded_.end() || known->second.lasting != lasting) return image;

@@ -32,8 +32,8 @@ std::string build_of(const dl_phdr_info& info) {
       ElfW(Nhdr) note;
       std::memcpy(&note, notes + at, sizeof note);
       const std::size_t name = at + sizeof note;
-      const std::size_t content = name + (note.n_namesz + 3U) / 4U * 4U;
-      at = content + (note.n_descsz + 3U) / 4U * 4U;
+      const std::size_t content = name + (std::size_t{note.n_namesz} + 3U) / 4U * 4U;
+      at = content + (std::size_t{note.n_descsz} + 3U) / 4U * 4U;
       if (at > part.p_memsz) break;
       if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
           std::memcmp(notes + name, "GNU", 4) != 0) {

@@ -92,7 +92,7 @@ std::uint64_t number(std::string_view text) {
     base = 8;
   }
   std::uint64_t value = 0;
-  const auto end = text.data() + text.size();
+  const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);
   const bool whole = stop == end || (stop + 1 == end && *stop == 'U');
   return error == std::errc() && whole ? value : 0;

@@ -12,7 +12,9 @@ constexpr std::size_t chunk_bytes = 16;
 /// A byte of numbers of one kind: above zero, below it, or small ones. In any floating-point format
 /// the first two have a common size, and none is infinite or NaN.
 std::byte byte_of(std::uint64_t kind, std::size_t place, std::uint64_t random) {
-  constexpr std::uint64_t above = 0x38, below = 0xb8, of_a_kind = 12;
+  constexpr std::uint64_t above = 0x38;
+  constexpr std::uint64_t below = 0xb8;
+  constexpr std::uint64_t of_a_kind = 12;
   if (kind == 2) return static_cast<std::byte>(place % 4 == 0 ? 2 + random % 250 : 0);
   return static_cast<std::byte>((kind == 0 ? above : below) + random % of_a_kind);
 }

@@ -106,7 +106,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   [[nodiscard]] bool is_of_another(const collective::LeaseKey& key,
                                    const RegionCollectives& region) const noexcept;
   void hold(bool on) noexcept { holds_.fetch_add(on ? 1 : -1, std::memory_order_seq_cst); }
-  [[nodiscard]] std::uint64_t decisions(const collective::LeaseKey& key) const noexcept;
+  [[nodiscard]] static std::uint64_t decisions(const collective::LeaseKey& key) noexcept;
   /// Whether every call that could make decisions for the communicator has ended, and all that
   /// were made are counted under keys that all ranks use.
   [[nodiscard]] bool is_sound(const collective::LeaseKey& key, const void* handle) const noexcept;

@@ -178,7 +178,7 @@ void ProcessCollectives::forget(std::int64_t tuner) noexcept {
   leases.forget(context);
 }
 
-std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) const noexcept {
+std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) noexcept {
   return leases.decisions(key);
 }
 

@@ -39,7 +39,7 @@ bool GraphLaunches::was_captured(const Launch& launch) {
                                      launch.shared_bytes));
 }
 
-std::string GraphLaunches::why(const Sites& sites, const Failed& failed) const {
+std::string GraphLaunches::why(const Sites& sites, const Failed& failed) {
   return "Config " + std::to_string(failed.config) + " (" +
          sites.sites[failed.site]->configs[failed.config].to_string() +
          ") could not be launched in a graph: " + failed.why + "; the default ran in its place.";

@@ -57,7 +57,7 @@ class GraphLaunches {
   [[nodiscard]] CUresult unknown(const GraphCall& call, Watch watch) noexcept;
   void report(const Sites& sites, const Choice& choice, Watch watch, std::uint64_t tag);
   [[nodiscard]] bool was_captured(const Launch& launch);
-  [[nodiscard]] std::string why(const Sites& sites, const Failed& failed) const;
+  [[nodiscard]] static std::string why(const Sites& sites, const Failed& failed);
 
   LaunchRegion& region_;
   const RegionServices& services_;

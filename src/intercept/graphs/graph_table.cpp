@@ -157,7 +157,7 @@ void GraphTable::instantiated(contextune_fn fn, void* const* args) noexcept {
   CUgraph made = nullptr;
   try {
     const CUgraphExec exec = *given<CUgraphExec*>(args, 0);
-    const auto graph = given<CUgraph>(args, 1);
+    auto* const graph = given<CUgraph>(args, 1);
     const unsigned long long flags = flags_of(fn, args);
     {
       const std::lock_guard lock(mutex_);

@@ -11,8 +11,8 @@ struct Packed {
 Packed packed_arguments(void** extra) noexcept {
   Packed packed;
   // A list of names and values that ends with CU_LAUNCH_PARAM_END; the names are small integers.
-  constexpr int most_entries = 8;
-  for (int i = 0; i < most_entries && extra[2 * i] != CU_LAUNCH_PARAM_END; ++i) {
+  constexpr std::size_t most_entries = 8;
+  for (std::size_t i = 0; i < most_entries && extra[2 * i] != CU_LAUNCH_PARAM_END; ++i) {
     void* value = extra[2 * i + 1];
     if (extra[2 * i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
       packed.data = static_cast<const char*>(value);

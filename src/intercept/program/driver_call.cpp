@@ -16,7 +16,7 @@ struct Caller;
 template <class... Arguments>
 struct Caller<CUresult (*)(Arguments...)> {
   static constexpr std::array<std::uint8_t, sizeof...(Arguments)> sizes{
-      static_cast<std::uint8_t>(sizeof(Arguments))...};
+      static_cast<std::uint8_t>(sizeof(Arguments))...};  // NOLINT(bugprone-sizeof-expression)
 
   static CUresult make(void* entry_point, void* const* args) {
     return make(entry_point, args, std::index_sequence_for<Arguments...>{});

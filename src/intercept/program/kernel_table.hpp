@@ -33,8 +33,8 @@ struct KnownKernel {
 /// answers stale: compare `epoch`. Answers stay readable for ever. Any thread.
 class KernelTable {
  public:
-  KernelTable(const gpu::Driver& driver, const NameFilter& filter, EventLog& log)
-      : driver_(driver), log_(log), filter_(filter) {}
+  KernelTable(const gpu::Driver& driver, NameFilter filter, EventLog& log)
+      : driver_(driver), log_(log), filter_(std::move(filter)) {}
 
   /// Null: the driver cannot tell (logged). Needs a current context.
   [[nodiscard]] const KnownKernel* find(CUfunction handle, CUcontext context);

@@ -19,7 +19,7 @@ class ProgramAttributes {
   }
   [[nodiscard]] bool has_set(const void* handle, CUfunction_attribute attribute) const {
     const std::lock_guard lock(mutex_);
-    return set_.count({handle, static_cast<int>(attribute)}) != 0;
+    return set_.contains({handle, static_cast<int>(attribute)});
   }
 
  private:

@@ -35,6 +35,7 @@ struct Variant {
  private:
   /// The bytes of a value that are not set are 0.
   static bool same_attribute(const CUlaunchAttribute& a, const CUlaunchAttribute& b) {
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): as said above
     return a.id == b.id && std::memcmp(&a.value, &b.value, sizeof a.value) == 0;
   }
 };

@@ -151,7 +151,7 @@ bool ProcessRanks::is_declared() noexcept {
   return declared_ranks().has_value();
 }
 
-std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) const {
+std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) {
   const auto decider = [](auto planner) -> Coordinator::Decide {
     return [planner](const Topic& topic, std::span<const Payload> said, std::string& refused) {
       return planner->decide(topic, said, refused);

@@ -132,7 +132,7 @@ class ProcessRanks {
   /// Those that a region is tuned with, or would be. Null: `why` gets a clause.
   [[nodiscard]] Coordinator* others(const Options& options, std::string& why);
   [[nodiscard]] static bool is_declared() noexcept;
-  [[nodiscard]] std::unique_ptr<Coordinator> meet(const rank::Rendezvous& where) const;
+  [[nodiscard]] static std::unique_ptr<Coordinator> meet(const rank::Rendezvous& where);
 
   EventLog& log_;
   const Distributed distributed_;

@@ -146,8 +146,8 @@ class RegionReplay {
   [[nodiscard]] bool computes_the_same_again(Replayer& replayer);
   /// Runs what the pass will run, so that the pass comes after it as entries of the program do.
   void follow_itself(Replayer& replayer);
-  [[nodiscard]] Trials trials_of(const Replayer& replayer,
-                                 const std::function<std::uint32_t(const Site&)>& config_of) const;
+  [[nodiscard]] static Trials trials_of(const Replayer& replayer,
+                                        const std::function<std::uint32_t(const Site&)>& config_of);
   /// Finds out which of the configs that a wrong pass ran are wrong, and rejects them.
   void blame(Replayer& replayer, const Trials& tried);
   /// The same where other ranks may have tried what is wrong.

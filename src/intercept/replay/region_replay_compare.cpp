@@ -190,7 +190,8 @@ bool RegionReplay::has_judged(const Replayer& replayer) const {
 }
 
 bool RegionReplay::waits_for_other_contents(const Replayer& replayer) {
-  constexpr std::uint32_t may_wait = 1, has_others = 2;
+  constexpr std::uint32_t may_wait = 1;
+  constexpr std::uint32_t has_others = 2;
   const Trials open = must_stop() ? Trials() : unjudged(replayer);
   std::uint32_t own = has_judged(replayer) ? has_others : 0;
   if (std::any_of(open.begin(), open.end(),

@@ -49,7 +49,7 @@ void RegionReplay::tune(Replayer& replayer) {
 }
 
 RegionReplay::Trials RegionReplay::trials_of(
-    const Replayer& replayer, const std::function<std::uint32_t(const Site&)>& config_of) const {
+    const Replayer& replayer, const std::function<std::uint32_t(const Site&)>& config_of) {
   Trials trials;
   for (const Site* site : replayer.sites()) {
     const std::uint32_t config = config_of(*site);

@@ -112,6 +112,7 @@ std::vector<ReplayVote::Communicator> communicators_of(const Recording& recordin
     calls.hash.add(static_cast<std::uint64_t>(call.root));
   }
   std::vector<ReplayVote::Communicator> list;
+  list.reserve(all.size());
   for (const auto& [id, calls] : all) list.push_back({id, calls.ranks, calls.hash.value()});
   return list;
 }

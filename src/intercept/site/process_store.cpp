@@ -133,8 +133,7 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, con
   return *place;
 }
 
-const StoredSite* ProcessStore::find(const Entry& entry, const std::string& name,
-                                     const Key& key) const {
+const StoredSite* ProcessStore::find(const Entry& entry, const std::string& name, const Key& key) {
   for (const StoredSite& site : entry.sites)
     if (site.name == name && site.key == key) return &site;
   return nullptr;

@@ -56,8 +56,8 @@ class ProcessStore {
 
   /// The stored facts of a site, as far as they are to be used.
   /// @param key without what only one rank has to do with
-  [[nodiscard]] const StoredSite* find(const Entry& entry, const std::string& name,
-                                       const Key& key) const;
+  [[nodiscard]] static const StoredSite* find(const Entry& entry, const std::string& name,
+                                              const Key& key);
 
   /// Whether sites that are not stored are tuned.
   [[nodiscard]] bool tunes() const noexcept { return use_ != StoreUse::Stored; }

@@ -121,6 +121,7 @@ std::vector<FoundRegion> DiscoveredPeriods::found() {
     return a.region.share > b.region.share;
   });
   std::vector<FoundRegion> regions;
+  regions.reserve(all.size());
   for (Listed& listed : all) regions.push_back(std::move(listed.region));
   return regions;
 }

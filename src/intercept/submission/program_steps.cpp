@@ -45,7 +45,7 @@ bool is_question(contextune_fn fn) noexcept {
 }
 
 std::uint64_t token_of(const contextune_launch& call) noexcept {
-  std::uint64_t token = reinterpret_cast<std::uintptr_t>(call.function);
+  auto token = reinterpret_cast<std::uintptr_t>(call.function);
   // Grids of one size class: they may grow or shrink a little from entry to entry.
   for (const auto extent : {static_cast<unsigned>(std::bit_width(call.grid[0])),
                             static_cast<unsigned>(std::bit_width(call.grid[1])),

@@ -89,7 +89,7 @@ class BatchGraphs {
   [[nodiscard]] std::shared_ptr<Graph> build(Wanted& wanted);  ///< throws
   void set_changed(Graph& graph, LaunchBatch& batch);          ///< throws
   void note_failure(const char* why) noexcept;                 ///< with the lock
-  [[nodiscard]] CUDA_KERNEL_NODE_PARAMS params_of(const LaunchBatch& batch, std::size_t i);
+  [[nodiscard]] static CUDA_KERNEL_NODE_PARAMS params_of(const LaunchBatch& batch, std::size_t i);
   /// @return the graph that has to go for another one, without the lock; null: there is room
   [[nodiscard]] std::shared_ptr<Graph> make_room() noexcept;
 

@@ -29,6 +29,7 @@ std::vector<std::uint64_t> SubmittedKernels::chained() const {
       if (kernel.chained != 0) launches[kernel.hash] += kernel.chained;
   }
   std::vector<std::uint64_t> hashes;
+  hashes.reserve(launches.size());
   for (const auto& [hash, times] : launches) hashes.push_back(hash);
   std::stable_sort(hashes.begin(), hashes.end(),
                    [&](std::uint64_t a, std::uint64_t b) { return launches[a] > launches[b]; });

@@ -236,7 +236,7 @@ bool Submitter::is_plain_stream(const Stream& stream) noexcept {
   return true;
 }
 
-bool Submitter::is_idle(const Stream& stream) noexcept {
+bool Submitter::is_idle(const Stream& stream) const noexcept {
   return driver_.cuStreamQuery(stream.handle) != CUDA_ERROR_NOT_READY;
 }
 

@@ -127,7 +127,7 @@ class Submitter {
   [[nodiscard]] bool may_be_held(const contextune_launch& call, const SubmittedKernel& kernel,
                                  const Stream& stream) noexcept;
   [[nodiscard]] bool is_plain_stream(const Stream& stream) noexcept;
-  [[nodiscard]] bool is_idle(const Stream& stream) noexcept;
+  [[nodiscard]] bool is_idle(const Stream& stream) const noexcept;
   void hold(const contextune_launch& call, SubmittedKernel& kernel, const Stream& stream);
   /// Lets go of the lock meanwhile.
   /// @param next the stream of the launch that comes next, which waits for no other stream's

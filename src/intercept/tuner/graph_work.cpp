@@ -35,6 +35,7 @@ std::vector<GraphRecord::Share> GraphRecord::shares() const {
     ++share.launches;
   }
   std::vector<Share> all;
+  all.reserve(shares.size());
   for (const auto& [site, share] : shares) all.push_back(share);
   return all;
 }

@@ -66,7 +66,7 @@ void PassLog::read_times() {
   }
 }
 
-EndedPass PassLog::ended(const PassRecord& record, const SpanTimer::Span& span) const {
+EndedPass PassLog::ended(const PassRecord& record, const SpanTimer::Span& span) {
   EndedPass ended{record.pass, PassResult::none(record.pass), span.seconds, {}};
   if (std::isnan(span.seconds)) return ended;
   ended.survived = record.tried;

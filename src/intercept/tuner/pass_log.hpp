@@ -74,7 +74,7 @@ class PassLog {
  private:
   void read_times();
   [[nodiscard]] PassRecord* find(std::uint32_t pass) noexcept;
-  [[nodiscard]] EndedPass ended(const PassRecord& record, const SpanTimer::Span& span) const;
+  [[nodiscard]] static EndedPass ended(const PassRecord& record, const SpanTimer::Span& span);
 
   Measurement& measurement_;
   const std::uint16_t search_;

@@ -325,7 +325,7 @@ bool SearchResults::was_confirmed(const Site& site, const StoredSite* before) co
          (!before->terms || before->terms->confirmed);
 }
 
-bool SearchResults::was_compared(const Site& site, const StoredSite* before) const {
+bool SearchResults::was_compared(const Site& site, const StoredSite* before) {
   const std::uint32_t winner = site.winner->config;
   if (winner == 0 || site.trials[winner].is_compared) return true;
   return site.stored == winner && before != nullptr && before->same_software && before->terms &&

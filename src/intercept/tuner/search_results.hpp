@@ -145,7 +145,7 @@ class SearchResults final : public TuningObserver {
   /// Whether there is something to find out about it.
   [[nodiscard]] bool is_open_here(const StoredSite& stored) const;
   [[nodiscard]] bool was_confirmed(const Site& site, const StoredSite* before) const;
-  [[nodiscard]] bool was_compared(const Site& site, const StoredSite* before) const;
+  [[nodiscard]] static bool was_compared(const Site& site, const StoredSite* before);
   /// How what is stored of a site stands to the code that is there now.
   enum class Code { Same, Redeclared, Other, Untold };
   [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
