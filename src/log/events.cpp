@@ -35,7 +35,7 @@ std::string hexadecimal(std::uint64_t number) {
   std::array<char, 16> digits{};
   digits.fill('0');
   std::array<char, 16> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, 16).ptr;
+  char* const end = std::to_chars(text.data(), text.data() + text.size(), number, 16).ptr;
   std::copy_backward(text.data(), end, digits.data() + digits.size());
   return {digits.data(), digits.size()};
 }

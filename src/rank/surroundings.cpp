@@ -81,7 +81,7 @@ ProcessFacts facts_of(const std::string& process) {
 
 std::string private_folder(const std::string& runtime_folder, const std::string& temporary_folder) {
   if (runtime_folder.starts_with('/') && is_private(runtime_folder)) {
-    const std::string folder = runtime_folder + "/contextune";
+    std::string folder = runtime_folder + "/contextune";
     if (make_private(folder)) return folder;
   }
   const std::string folder = temporary_folder + "/contextune-" + std::to_string(geteuid());

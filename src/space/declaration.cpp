@@ -110,7 +110,7 @@ std::string read_buckets(const DeclaredTable& table) {
 
 UnseenSize read_unseen(const DeclaredTable& table) {
   const std::string word = table.text("unseen").value_or("tune");
-  const auto at = std::find(unseen_words.begin(), unseen_words.end(), word);
+  const auto* const at = std::find(unseen_words.begin(), unseen_words.end(), word);
   if (at == unseen_words.end()) {
     throw ScriptFault{0, "unseen = \"" + word + "\" is not known" + suggestion(word, unseen_words)};
   }

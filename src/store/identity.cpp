@@ -15,7 +15,7 @@ constexpr std::string_view extension = ".json";
 
 std::string hexadecimal(std::uint64_t value) {
   std::array<char, hash_digits> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
   const std::string text(digits.data(), end);
   return std::string(hash_digits - text.size(), '0') + text;
 }

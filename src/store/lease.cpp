@@ -57,7 +57,7 @@ std::string temporary_name(const std::string& stem) {
   if (::getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
     throw Error("the kernel gave no random number for the name of a temporary file");
   std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), random, 16).ptr;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), random, 16).ptr;
   return "." + stem + "." + std::string(digits.data(), end) + std::string(temporary_end);
 }
 

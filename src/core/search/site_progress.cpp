@@ -37,7 +37,7 @@ Step SiteProgress::next() const {
 }
 
 Step SiteProgress::retry_step() const {
-  const auto each = static_cast<std::uint64_t>(std::int64_t{shape_.n_warmup} + shape_.n_repeat);
+  const auto each = static_cast<std::uint64_t>(shape_.n_warmup + shape_.n_repeat);
   const std::uint64_t index = retry_p_ / each;
   if (index < retries_.size()) {
     return {Step::Kind::Run, retries_[index], static_cast<int>(retry_p_ % each) - shape_.n_warmup};
@@ -76,8 +76,7 @@ void SiteProgress::result(const Step& step, double seconds) {
       trial.status = TrialStatus::Measured;
       levels_[step.config] = median(trial.measured());
     } else {
-      trial.warmup[static_cast<std::size_t>(std::int64_t{step.iteration} + shape_.n_warmup)] =
-          seconds;
+      trial.warmup[static_cast<std::size_t>(step.iteration + shape_.n_warmup)] = seconds;
     }
     cut_off_if_hopeless(step.config, step.iteration);
   }

@@ -425,7 +425,7 @@ std::uint32_t PeriodFinder::repeats_inside(const Known& outer, const Known& inne
 
 // A cycle around another may have come by chance: it is not followed once it has often been broken
 // before it came twice.
-bool PeriodFinder::came_by_chance(const Known& known) const noexcept {
+bool PeriodFinder::came_by_chance(const Known& known) noexcept {
   return known.runs >= chance_runs && known.entries + known.led < std::uint64_t{2} * known.runs &&
          holds_any(known);
 }

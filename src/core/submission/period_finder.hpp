@@ -150,7 +150,7 @@ class PeriodFinder {
   void forget(std::uint32_t index) noexcept;
   [[nodiscard]] std::uint32_t repeats_inside(const Known& outer, const Known& inner) noexcept;
   [[nodiscard]] static bool holds_any(const Known& known) noexcept;
-  [[nodiscard]] bool came_by_chance(const Known& known) const noexcept;
+  [[nodiscard]] static bool came_by_chance(const Known& known) noexcept;
   [[nodiscard]] std::uint32_t id_of(std::uint32_t index) const noexcept;
   [[nodiscard]] bool followable(const Known& known) const noexcept;
   [[nodiscard]] std::uint64_t led_of(std::uint32_t index) const noexcept;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <ranges>
 #include <utility>
 
 #include "core/search/statistics.hpp"
@@ -55,9 +54,9 @@ bool is_swapped(std::size_t number) {
 
 }  // namespace
 
-SubmissionSearch::SubmissionSearch(const SubmissionChoices& choices, const SubmissionLimits& limits,
+SubmissionSearch::SubmissionSearch(SubmissionChoices choices, const SubmissionLimits& limits,
                                    SubmissionState earlier)
-    : choices_(choices),
+    : choices_(std::move(choices)),
       limits_(limits),
       state_(std::move(earlier)),
       budget_(limits.max_slowdown, limits.grace_seconds) {
@@ -385,8 +384,9 @@ void SubmissionSearch::queue_screen() {
   if (queue_.size() > 1) queue_.push_back({});
   for (const Submission& submission : step_.screened)
     if (missing(submission) > 1) queue_.push_back({submission});
-  for (const Submission& submission : std::views::reverse(step_.screened))
-    queue_.push_back({submission});
+  // NOLINTNEXTLINE(modernize-loop-convert): clang 14 has no views of libstdc++
+  for (auto at = step_.screened.rbegin(); at != step_.screened.rend(); ++at)
+    queue_.push_back({*at});
   queue_.push_back({});
 }
 

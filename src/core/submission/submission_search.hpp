@@ -26,7 +26,7 @@ namespace contextune {
 /// alternates hits both alike. Pure: equal calls get equal answers. Calls are made one at a time.
 class SubmissionSearch {
  public:
-  SubmissionSearch(const SubmissionChoices& choices, const SubmissionLimits& limits,
+  SubmissionSearch(SubmissionChoices choices, const SubmissionLimits& limits,
                    SubmissionState earlier = {});
 
   /// How the launches of this block go out. Blocks are numbered upwards; some may be left out.

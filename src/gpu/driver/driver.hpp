@@ -14,6 +14,7 @@ using Dlsym = void* (*)(void* library, const char* symbol);
 /// cuda.h: `driver.cuEventRecord(event, stream)`. Optional ones are null on drivers that lack them.
 /// A value; whoever is given a reference keeps it, so it lives as long as the process.
 struct Driver {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define CONTEXTUNE_DRIVER_FUNCTION(name, need) decltype(&::name) name = nullptr;
 #include "gpu/driver/driver_functions.def"
 #undef CONTEXTUNE_DRIVER_FUNCTION

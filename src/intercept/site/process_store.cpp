@@ -156,14 +156,14 @@ void ProcessStore::save(const StoreIdentity& identity, std::vector<Saved> sites,
     });
   };
   if (waiting == jobs_.rend() || adds_to(*waiting)) {
-    jobs_.push_back({identity, std::move(sites), std::move(confirm)});
+    jobs_.push_back({identity, std::move(sites), confirm});
   } else {
     for (Saved& one : sites) {
       std::erase_if(waiting->sites,
                     [&](const Saved& other) { return same_site(one.site, other.site); });
       waiting->sites.push_back(std::move(one));
     }
-    if (confirm) waiting->confirm = std::move(confirm);
+    if (confirm) waiting->confirm = confirm;
   }
   if (!running_) start_thread();
 }

@@ -22,7 +22,7 @@ constexpr std::string_view size_part = "size";
 
 std::string hex(std::uint64_t number) {
   std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
   return {digits.data(), end};
 }
 
@@ -189,7 +189,7 @@ Resolved* SiteTable::remember(Binding& binding, const Launch& launch, Site& site
 void SiteTable::add_grid(Key& key, const KernelLaunch& at, int device) {
   Dim3 grid = at.launch.grid;
   auto& grids = grids_[at.kernel.code_hash + static_cast<std::uint64_t>(device)];
-  if (grids.count(grid) == 0 && grids.size() >= most_grids) {
+  if (!grids.contains(grid) && grids.size() >= most_grids) {
     for (auto& extent : grid) extent = std::bit_ceil(std::min(extent, 1U << 31U));
     key.add("grid", "to:" + log::extent_text(grid));  // a bucket: up to that
   } else {
@@ -371,8 +371,9 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
   return resolved->variant(config);
 }
 
-Site* SiteTable::named(SiteSpec spec, log::SiteFacts facts, std::span<const std::uint32_t> unusable,
-                       bool timed_as_span, const std::string& build) {
+Site* SiteTable::named(SiteSpec spec, const log::SiteFacts& facts,
+                       std::span<const std::uint32_t> unusable, bool timed_as_span,
+                       const std::string& build) {
   const std::lock_guard lock(mutex_);
   const std::string label =
       spec.name + "{" + spec.key.to_string() + "} " + std::string(facts.provider);

@@ -143,7 +143,7 @@ class SiteTable {
     bool ready = true;
   };
 
-  Site* named(SiteSpec spec, log::SiteFacts facts, std::span<const std::uint32_t> unusable,
+  Site* named(SiteSpec spec, const log::SiteFacts& facts, std::span<const std::uint32_t> unusable,
               bool timed_as_span = false, const std::string& build = {});
   Found find_slowly(const Launch& launch);
   Binding* bind(const Launch& launch);

@@ -44,7 +44,7 @@ constexpr std::uint64_t most_launches_on_probation = 4096;
 constexpr std::uint64_t held_off_ns = 50'000'000;
 constexpr std::uint64_t most_held_off_ns = 5'000'000'000;
 /// In so many steps the longest period would have come three times.
-constexpr std::uint64_t steps_without_period = 3 * PeriodFinder::longest;
+constexpr std::uint64_t steps_without_period = std::uint64_t{3} * PeriodFinder::longest;
 constexpr const char* region_name = StoredSubmission::region;
 constexpr const char* site_name = StoredSubmission::site;
 

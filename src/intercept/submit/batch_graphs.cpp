@@ -143,7 +143,7 @@ void BatchGraphs::work() noexcept {
   constexpr std::chrono::milliseconds patience(200);
   while (changed_.wait_for(lock, patience, [this] { return !wanted_.empty() || stopped_; }) &&
          !stopped_) {
-    Wanted wanted = std::move(wanted_.front());
+    Wanted wanted = wanted_.front();
     wanted_.pop_front();
     if (wanted.generation != generation_) continue;
     building_ = true;

@@ -337,7 +337,8 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
       ++totals_.images;
       totals_.seconds += took;
       for (const auto& [reason, kernels] : loaded->image.refused) totals_.refused += kernels;
-      for (const auto& [symbol, order] : loaded->image.kernels) totals_.kernels += order.waits;
+      for (const auto& [symbol, order] : loaded->image.kernels)
+        totals_.kernels += order.waits ? 1 : 0;
     }
     // A module's image is the driver's own copy; a file's too.
     remember(*argument<void**>(args, 0), std::move(loaded), request.keeps_image());
