@@ -245,7 +245,7 @@ class RepeatingLaunchesTest(unittest.TestCase):
             self.assertNotIn(none, log)
 
     def test_an_image_that_one_run_had_no_time_for_is_read_by_the_next(self):
-        steps = 30000
+        steps = 240000
         log, totals = self.run_of(steps, "large")
         self.assertIn("it has more machine code than is worth reading", log)
         self.assertEqual((totals["images"], totals["images_left"], totals["chained"]), ("0", "1", "0"))

@@ -23,7 +23,7 @@ constexpr double most_wait_seconds = 1200;
   constexpr std::string_view text =
       "contextune: a replay did not end, and the program's memory is not put back; the program is "
       "stopped here, since its results would be wrong. Run it with --mode live.\n";
-  if (write(STDERR_FILENO, text.data(), text.size()) < 0) std::abort();  // nobody is told
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
   std::abort();
 }
 

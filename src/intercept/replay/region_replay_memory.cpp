@@ -120,7 +120,7 @@ void RegionReplay::memory_is_lost(const std::string& why) noexcept {
   const std::string next = services_.store.journal().hung();
   text += next.empty() ? " Run it with --mode live.\n" : " " + next + "\n";
   services_.log.fault(text);
-  if (write(STDERR_FILENO, text.data(), text.size()) < 0) std::abort();  // nobody is told
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
   std::abort();
 }
 
