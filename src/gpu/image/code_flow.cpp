@@ -1,7 +1,7 @@
 #include "gpu/image/code_flow.hpp"
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "gpu/image/operands.hpp"
@@ -9,20 +9,37 @@
 namespace contextune::gpu {
 namespace {
 
-constexpr unsigned operation_reconverge = 0x945;    // BSSY
-constexpr unsigned operation_return = 0x950;        // RET
-constexpr unsigned operation_call_address = 0x343;  // CALL.ABS of one in a register
-constexpr unsigned operation_place = 0x94e;         // LEPC: where code stands
-// BRA, BRA.U, CALL.REL, WARPSYNC.COLLECTIVE twice.
-constexpr std::array<unsigned, 5> branches = {0x947, 0x547, 0x944, 0x348, 0x948};
+/// How an operation bears on where code goes on.
+enum class Flow : std::uint8_t {
+  Unknown,
+  Onward,
+  Branch,       ///< BRA, BRA.U, CALL.REL, WARPSYNC.COLLECTIVE twice
+  Reconverge,   ///< BSSY
+  Return,       ///< RET
+  CallAddress,  ///< CALL.ABS of one in a register
+  Place         ///< LEPC: where code stands
+};
 
-constexpr bool is_branch(unsigned operation) {
-  return std::ranges::find(branches, operation) != branches.end();
+constexpr auto flows = [] {
+  std::array<Flow, operands_of.size()> table{};
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (operands_of[i].known) table[i] = Flow::Onward;
+  for (const unsigned branch : {0x947U, 0x547U, 0x944U, 0x348U, 0x948U})
+    table[branch] = Flow::Branch;
+  table[0x945] = Flow::Reconverge;
+  table[0x950] = Flow::Return;
+  table[0x343] = Flow::CallAddress;
+  table[0x94e] = Flow::Place;
+  return table;
+}();
+
+constexpr Flow flow_of(const Instruction& one) {
+  return flows[one.operation()];
 }
 
 /// Asks where the call behind it comes back to.
 constexpr bool is_place_behind_call(const Instruction& instruction) {
-  return instruction.operation() == operation_place && instruction.low >> 24 == instruction_bytes &&
+  return flow_of(instruction) == Flow::Place && instruction.low >> 24 == instruction_bytes &&
          (instruction.high & 0x3ffff) == 0;
 }
 
@@ -39,24 +56,32 @@ CodeFlow flow_of(std::span<const Instruction> code) noexcept {
   auto flow = CodeFlow::Inside;
   for (std::size_t i = 1; i < code.size(); ++i) {
     const Instruction& one = code[i];
-    const unsigned operation = one.operation();
-    if (!operands_of[operation].known) return CodeFlow::Unknown;
-    if (is_branch(operation) && !is_inside(target(i, branch_bytes(one)))) return CodeFlow::Unknown;
-    if (operation == operation_reconverge &&
-        !is_inside(target(i, (static_cast<std::int64_t>(one.low) >> 34) * 4))) {
-      return CodeFlow::Unknown;
-    }
-    // Return addresses count from the kernel's entry. They are made by what calls, which all stands
-    // in this code: nobody calls a kernel.
-    if (operation == operation_return && target(i, branch_bytes(one)) != 0)
-      return CodeFlow::Unknown;
-    if (operation == operation_place && !(is_place_behind_call(one) && i + 1 < code.size() &&
-                                          code[i + 1].operation() == operation_call_address)) {
-      return CodeFlow::Unknown;
-    }
-    if (operation == operation_call_address) {
-      if (!is_place_behind_call(code[i - 1])) return CodeFlow::Unknown;
-      flow = CodeFlow::CallsOut;
+    switch (flow_of(one)) {
+      case Flow::Onward:
+        break;
+      case Flow::Unknown:
+        return CodeFlow::Unknown;
+      case Flow::Branch:
+        if (!is_inside(target(i, branch_bytes(one)))) return CodeFlow::Unknown;
+        break;
+      case Flow::Reconverge:
+        if (!is_inside(target(i, (static_cast<std::int64_t>(one.low) >> 34) * 4)))
+          return CodeFlow::Unknown;
+        break;
+      case Flow::Return:
+        // Return addresses count from the kernel's entry. They are made by what calls, which all
+        // stands in this code: nobody calls a kernel.
+        if (target(i, branch_bytes(one)) != 0) return CodeFlow::Unknown;
+        break;
+      case Flow::Place:
+        if (!is_place_behind_call(one) || i + 1 == code.size() ||
+            flow_of(code[i + 1]) != Flow::CallAddress) {
+          return CodeFlow::Unknown;
+        }
+        break;
+      case Flow::CallAddress:
+        if (!is_place_behind_call(code[i - 1])) return CodeFlow::Unknown;
+        flow = CodeFlow::CallsOut;
     }
   }
   return flow;

@@ -10,15 +10,33 @@
 namespace contextune::gpu {
 namespace {
 
-constexpr std::array<unsigned, 7> matrix_products = {0x237, 0x23c, 0x23f, 0x9f0,
-                                                     0x9f1, 0x9f3, 0xdf0};
+/// The operands of an operation, a byte each: its result and the three that follow.
+struct Fields {
+  std::uint32_t registers = 0;  ///< ones where an operand is a register
+  bool is_matrix_product = false;
+};
 
-/// A sparse one names a further register there.
-constexpr bool has_further_register(const Instruction& instruction) {
-  for (const unsigned one : matrix_products) {
-    if (instruction.operation() == one) return (instruction.low >> 40 & 0xff) != 0;
-  }
-  return false;
+constexpr auto fields_of = [] {
+  std::array<Fields, operands_of.size()> table{};
+  for (std::size_t i = 0; i < table.size(); ++i)
+    for (std::size_t k = 0; k < operands_of[i].widths.size(); ++k)
+      if (operands_of[i].widths[k] != OperandWidth::None) table[i].registers |= 0xffU << 8 * k;
+  for (const unsigned product : {0x237U, 0x23cU, 0x23fU, 0x9f0U, 0x9f1U, 0x9f3U, 0xdf0U})
+    table[product].is_matrix_product = true;
+  return table;
+}();
+
+/// Whether any operand is R0 or R1, of which the second is the stack pointer.
+constexpr bool uses_first_registers(const Fields& fields, const Instruction& instruction) {
+  const std::uint32_t numbers = static_cast<std::uint32_t>(instruction.low >> 16 & 0xffffff) |
+                                static_cast<std::uint32_t>(instruction.high & 0xff) << 24;
+  const std::uint32_t pairs = (numbers | ~fields.registers) & 0xfefefefe;
+  return ((pairs - 0x01010101) & ~pairs & 0x80808080) != 0;  // a byte is zero
+}
+
+/// A sparse product of matrices names a further register there.
+constexpr bool has_further_register(const Fields& fields, const Instruction& instruction) {
+  return fields.is_matrix_product && (instruction.low >> 40 & 0xff) != 0;
 }
 
 /// Whether the value that is read or written has more than four bytes.
@@ -45,7 +63,10 @@ constexpr bool uses_stack_pointer(const Instruction& instruction) {
 
 bool keeps_off_stack_pointer(std::span<const Instruction> code) noexcept {
   for (std::size_t i = 1; i < code.size(); ++i) {
-    if (uses_stack_pointer(code[i]) || has_further_register(code[i])) return false;
+    const Fields& fields = fields_of[code[i].operation()];
+    if (has_further_register(fields, code[i])) return false;
+    // Few instructions get beyond the first question.
+    if (uses_first_registers(fields, code[i]) && uses_stack_pointer(code[i])) return false;
   }
   return flow_of(code) == CodeFlow::Inside;
 }
