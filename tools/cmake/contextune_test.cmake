@@ -56,3 +56,25 @@ function(contextune_add_test)
   set_tests_properties("${test}" PROPERTIES
     TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}" ENVIRONMENT "CONTEXTUNE_STORE=off;${ARG_ENVIRONMENT}")
 endfunction()
+
+# contextune_add_simulated_program(NAME FOLDER SOURCE...): a program on the simulated driver that knows
+# nothing of contextune; lies in that folder of the build.
+function(contextune_add_simulated_program name folder)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE
+    contextune_build_flags contextune_cuda_headers simcuda Threads::Threads ${CMAKE_DL_LIBS})
+  target_include_directories(${name} SYSTEM PRIVATE ${CONTEXTUNE_NVTX_INCLUDE_DIR})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder} SKIP_BUILD_RPATH ON)
+endfunction()
+
+# contextune_add_script_test(NAME SCRIPT [ARGUMENTS ...] [PROPERTIES COST 20 ...]): a Python script that
+# starts programs of this build; one ctest entry, whose label is the first part of its name.
+function(contextune_add_script_test name script)
+  cmake_parse_arguments(ARG "" "" "ARGUMENTS;PROPERTIES" ${ARGN})
+  string(REGEX REPLACE "\\..*" "" label ${name})
+  add_test(NAME contextune.${name}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARG_ARGUMENTS})
+  set_tests_properties(contextune.${name} PROPERTIES LABELS ${label} TIMEOUT 300 ${ARG_PROPERTIES}
+    ENVIRONMENT "CONTEXTUNE_TEST_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+endfunction()
