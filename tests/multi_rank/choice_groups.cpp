@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   Wanted wanted = wanted_of(argc, argv, place.rank);
   wanted.words.clear();
   for (int i = 4; i + 1 < argc; i += 2) wanted.words[argv[i]] = std::atoi(argv[i + 1]);
-  const CUfunction function = load();
+  const CUfunction function = load(more_kernel);
   ncclComm_t const all = communicator_of_all(wanted, place);
   ncclComm_t const parent = wanted.words.contains("split") ? all : nullptr;
   std::vector<std::unique_ptr<Pair>> pairs;

@@ -5,7 +5,6 @@
 #include <simcuda/kernel.hpp>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -13,24 +12,14 @@
 
 #include <contextune/contextune.hpp>
 
+#include "simulated_program.hpp"
+
 // What programs with choices over ranks share.
 
 using contextune::Config;
 
 inline constexpr std::size_t num_elements = 1024;
 inline constexpr std::size_t num_bytes = num_elements * sizeof(unsigned);
-
-inline void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
-  std::_Exit(1);
-}
-inline void check(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s failed: %s\n", what, ncclGetErrorString(result));
-  std::_Exit(1);
-}
-#define CHECK(call) check(call, #call)
 
 inline void more(const simcuda::Thread& thread, int n, unsigned value, unsigned* y) {
   for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
@@ -54,21 +43,6 @@ struct Wanted {
     return found != words.end() && (found->second == rank || found->second < 0);
   }
 };
-
-inline CUfunction load() {
-  static const simcuda_kernel* const kernels[] = {&more_kernel};
-  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, 1};
-  CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  CHECK(cuInit(0));
-  if (simcuda_register_kernels(&table) != 0) std::_Exit(1);
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel more\n"));
-  CHECK(cuModuleGetFunction(&function, module, "more"));
-  return function;
-}
 
 /// PATH, WHERE, and then words and ranks.
 inline Wanted wanted_of(int argc, char** argv, int rank) {

@@ -144,7 +144,7 @@ class Operation {
 
   const Wanted& wanted_;
   const Place place_;
-  CUfunction function_ = load();
+  CUfunction function_ = load(more_kernel);
   CUstream stream_ = nullptr;
   CUdeviceptr in_ = 0, out_ = 0;
   ncclComm_t communicator_ = nullptr;

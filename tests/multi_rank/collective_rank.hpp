@@ -12,20 +12,9 @@
 #include <string>
 
 #include "rank_meeting.hpp"
+#include "simulated_program.hpp"
 
 inline constexpr std::size_t most_elements = 4096;
-
-inline void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
-  std::exit(1);
-}
-inline void check(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s failed: %s\n", what, ncclGetErrorString(result));
-  std::exit(1);
-}
-#define CHECK(call) check(call, #call)
 
 class Buffer {
  public:

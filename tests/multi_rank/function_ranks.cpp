@@ -35,6 +35,7 @@
 #include <contextune/contextune.hpp>
 
 #include "rank_meeting.hpp"
+#include "simulated_program.hpp"
 
 namespace {
 
@@ -44,13 +45,6 @@ using contextune::ConfigSpace;
 constexpr std::size_t num_elements = 1024;
 constexpr std::size_t eventful_run = 2;  // of the default, after the one that shows what there is
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
-  std::_Exit(1);
-}
-#define CHECK(call) check(call, #call)
-
 void fill(const simcuda::Thread& thread, int n, unsigned adds, unsigned* y) {
   for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
     y[i] = 7 + static_cast<unsigned>(i) + adds * y[i];
@@ -59,21 +53,6 @@ void describe_fill(const simcuda_launch* launch, simcuda_work* work) {
   work->block_cycles = launch->block[0] == 128 ? 20e3 : launch->block[0] == 64 ? 30e3 : 60e3;
 }
 const simcuda_kernel fill_kernel = simcuda::per_thread_kernel<&fill>("fill", &describe_fill);
-
-CUfunction load() {
-  static const simcuda_kernel* const kernels[] = {&fill_kernel};
-  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, 1};
-  CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  CHECK(cuInit(0));
-  if (simcuda_register_kernels(&table) != 0) std::_Exit(1);
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel fill\n"));
-  CHECK(cuModuleGetFunction(&function, module, "fill"));
-  return function;
-}
 
 std::int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -173,7 +152,7 @@ class Program {
 
   const std::string path_, word_;
   const bool has_hints_, is_unsaid_;
-  const CUfunction function_ = load();
+  const CUfunction function_ = load(fill_kernel);
   CUdeviceptr memory_ = 0;
   std::vector<Run> runs_;
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rank_meeting.hpp"
+#include "simulated_program.hpp"
 
 namespace {
 
@@ -23,18 +24,6 @@ using contextune::Config;
 using contextune::ConfigSpace;
 
 constexpr std::size_t num_elements = 1024;
-
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
-  std::exit(1);
-}
-void check(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s failed: %s\n", what, ncclGetErrorString(result));
-  std::exit(1);
-}
-#define CHECK(call) check(call, #call)
 
 void fill(const simcuda::Thread& thread, int n, unsigned value, unsigned* y) {
   for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
@@ -115,23 +104,6 @@ auto filling(int number, CUfunction function, CUdeviceptr y, CUstream stream,
 }
 using Filling = decltype(filling(0, nullptr, 0, nullptr, {}));
 
-CUfunction load() {
-  static const simcuda_kernel* const kernels[] = {&fill_kernel};
-  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, 1};
-  CUdevice device = 0;
-  CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  CHECK(cuInit(0));
-  if (simcuda_register_kernels(&table) != 0) std::exit(1);
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel fill\n"));
-  CHECK(cuModuleGetFunction(&function, module, "fill"));
-  return function;
-}
-
 /// A function that is called with two keys, the first one twice; its collective makes the ranks
 /// wait for each other.
 void call_function(const Arguments& wanted, CUfunction fill, ncclComm_t comm, CUstream stream,
@@ -186,7 +158,7 @@ void run_body(const Arguments& wanted, const Place& place, ncclComm_t comm, CUst
 }
 
 void run(const Arguments& wanted, const Place& place) {
-  CUfunction function = load();
+  CUfunction function = load(fill_kernel);
   ncclComm_t comm = nullptr;
   CUstream stream = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

@@ -8,14 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-#define CHECK(what)                                              \
-  do {                                                           \
-    if (!(what)) {                                               \
-      ++failures;                                                \
-      fprintf(stderr, "line %d: not so: %s\n", __LINE__, #what); \
-    }                                                            \
-  } while (0)
+#include "check.h"
 
 static void describe(const struct simcuda_launch* launch, struct simcuda_work* work) {
   work->block_cycles = launch->block[0] == 128 ? 20e3 : 60e3;

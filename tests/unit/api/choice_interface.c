@@ -9,14 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-#define CHECK(what)                                              \
-  do {                                                           \
-    if (!(what)) {                                               \
-      ++failures;                                                \
-      fprintf(stderr, "line %d: not so: %s\n", __LINE__, #what); \
-    }                                                            \
-  } while (0)
+#include "check.h"
 
 /* Writes its value: what is compared. */
 static void write_value(const struct simcuda_launch* launch) {

@@ -1,6 +1,5 @@
 // Kernels that come from elsewhere, compared in a visit whose memory holds the right result
 // already.
-#include <dlfcn.h>
 
 #include <fstream>
 #include <simcuda/kernel.hpp>
@@ -64,9 +63,7 @@ CUmodule load_default_image() {
   static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, std::size(list)};
   const Simulation& simulation = Simulation::get();
   static const CUmodule module = [&] {
-    const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
-        dlsym(simulation.library, "simcuda_register_kernels"));
-    REQUIRE(add(&table) == 0);
+    simulation.add(table);
     return simulation.load(default_image);
   }();
   return module;

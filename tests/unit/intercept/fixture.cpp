@@ -134,13 +134,17 @@ Simulation::Simulation() {
                                                   &nccl_kernel,  &by_block_kernel, &roughly_kernel,
                                                   &hidden_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
-  REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
-                                                      "simcuda_register_kernels")(&table) == 0);
+  add(table);
   driver = gpu::load_driver(library, &dlsym);
   gpu::check(driver, driver.cuInit(0), "cuInit");
   gpu::check(driver, driver.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
   gpu::check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
   module = load();
+}
+
+void Simulation::add(const simcuda_kernel_table& table) const {
+  REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
+                                                      "simcuda_register_kernels")(&table) == 0);
 }
 
 CUmodule Simulation::load(const char* given) const {

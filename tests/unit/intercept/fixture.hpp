@@ -30,6 +30,8 @@ class Simulation {
  public:
   static Simulation& get();
 
+  /// Adds kernels for images to name.
+  void add(const simcuda_kernel_table& table) const;
   /// Loads a module; without an image, the same kernels again.
   CUmodule load(const char* image = nullptr) const;
   [[nodiscard]] CUfunction function(CUmodule module, const char* name) const;

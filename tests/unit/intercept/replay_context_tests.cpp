@@ -1,5 +1,4 @@
 // What a replayed pass finds in the caches is what an entry of the program finds there.
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -129,9 +128,7 @@ CUmodule load_image() {
                                                    &takes,   &empties,  &copies};
   static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, std::size(list)};
   const Simulation& simulation = Simulation::get();
-  const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
-      dlsym(simulation.library, "simcuda_register_kernels"));
-  REQUIRE(add(&table) == 0);
+  simulation.add(table);
   return simulation.load(copying_image);
 }
 

@@ -205,10 +205,7 @@ Submitting::Submitting(Splice splice, const std::string& exclude,
   static const simcuda_kernel* const pointers[] = {
       &kernels[0], &kernels[1], &kernels[2], &kernels[3], &kernels[4], &kernels[5], &kernels[6]};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, pointers, std::size(pointers)};
-  const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
-      dlsym(Simulation::get().library, "simcuda_register_kernels"));
-  static const bool added = add(&table) == 0;
-  REQUIRE(added);
+  Simulation::get().add(table);
   REQUIRE(driver.cuCtxSetCurrent(Simulation::get().context) == CUDA_SUCCESS);
   busy = true;
   on_call = nullptr;
