@@ -39,7 +39,6 @@ class PeerCalls {
   static constexpr int most_ranks = 512;
 
   void add(const PeerCall& call) noexcept;
-  [[nodiscard]] bool empty() const noexcept { return num_calls_ == 0; }
 
   /// The exchange that the calls make, in any order, with one count and one datatype. Each of the
   /// communicator's `ranks`, or each but one, is sent to once and received from once. That one is

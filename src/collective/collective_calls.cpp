@@ -24,10 +24,6 @@ std::uint64_t id_of(std::uint64_t told, const KnownCommunicator& known) noexcept
   return told == 0 && known.parent == nullptr ? known.unique_id : told;
 }
 
-bool is_operation(const contextune_nccl_call& call) noexcept {
-  return call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
-}
-
 /// ncclConfig_t::splitShare; absent: the config does not say.
 std::optional<bool> split_share_in(const void* config) noexcept {
   struct Config {  // as since NCCL 2.18; it grows at the end only
@@ -51,7 +47,6 @@ void CollectiveCalls::before(const contextune_nccl_call& call) noexcept {
   here.call = &call;
   here.asked_tuner = -1;
   here.began_tuner = -1;
-  if (is_operation(call) && call.group_depth != 0) ++here.grouped;
   if (ends_communicator(call.fn)) {
     // Before the call: afterwards another thread may have one at the same address.
     const std::lock_guard lock(mutex_);
@@ -64,10 +59,6 @@ void CollectiveCalls::after(const contextune_nccl_call& call) noexcept {
   if (call.num_made > 0 && has_begun(call)) made(call);
   if (here.call == &call && here.is_lone_operation() && here.asked_tuner >= 0) {
     learn_tuner(call.comm, here.asked_tuner);
-  }
-  if (call.kind == contextune_nccl_group && call.group_depth <= 1 &&
-      call.fn != contextune_fn_ncclGroupStart) {
-    here.grouped = 0;
   }
   here.call = nullptr;
 }
@@ -90,15 +81,7 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
   known.library = call.library;
   known.unique_id = call.unique_id;
   known.ranks = call.nranks;
-  known.rank = all_at_once ? index : call.rank;
-  known.color = call.color;
-  known.key = call.key;
   known.shares_with_splits = split_share_in(call.config).value_or(false);
-  if (all_at_once) {
-    known.device = call.devices != nullptr ? call.devices[index] : index;
-  } else {
-    known.device = current_device_();
-  }
   // The context of a communicator that is made in this very call, on this thread, is known.
   const std::int64_t tuner = in_flight_here.began_tuner;
   if (Tuner* const of_it = call.num_made == 1 ? find_tuner(tuner) : nullptr) {

@@ -21,13 +21,9 @@ struct KnownCommunicator {
   std::uint64_t unique_id = 0;
   /// NCCL's own hash, before 2.28 unique_id; the same on all ranks. 0: it has none.
   std::uint64_t tuner_id = 0;
-  std::int64_t tuner = -1;  ///< number of its tuner context; negative: not known
-  int ranks = 0;            ///< 0: not known
-  int rank = -1;            ///< -1: not known
-  int nodes = 0;            ///< 0: not known
-  int device = -1;          ///< -1: not known
-  int color = -1;
-  int key = 0;
+  std::int64_t tuner = -1;          ///< number of its tuner context; negative: not known
+  int ranks = 0;                    ///< 0: not known
+  int nodes = 0;                    ///< 0: not known
   bool shares_with_splits = false;  ///< its splits are aborted with it, and it with them
 };
 
@@ -35,7 +31,6 @@ struct KnownCommunicator {
 /// `call` is null between calls.
 struct CallInFlight {
   const contextune_nccl_call* call = nullptr;
-  std::uint32_t grouped = 0;      ///< operations that the open group of this thread has so far
   std::int64_t asked_tuner = -1;  ///< the context about which NCCL asked last; negative: none
   std::int64_t began_tuner = -1;  ///< the context that began during this call; negative: none
 
@@ -74,7 +69,6 @@ struct TunerQuestion {
   float* table = nullptr;
   int algorithms = 0;
   int protocols = 0;
-  bool is_registered = false;
   int* channels = nullptr;
   /// This thread's call in flight; its `call` is null on a thread of NCCL's own.
   const CallInFlight* in_flight = nullptr;
@@ -98,8 +92,7 @@ class CollectiveCalls {
   static constexpr std::int64_t max_tuners =
       1024;  ///< communicators at a time that are asked about
 
-  /// @param current_device number of this thread's device, or -1
-  explicit CollectiveCalls(int (*current_device)()) noexcept : current_device_(current_device) {}
+  CollectiveCalls() noexcept = default;
   CollectiveCalls(const CollectiveCalls&) = delete;
   CollectiveCalls& operator=(const CollectiveCalls&) = delete;
 
@@ -155,7 +148,6 @@ class CollectiveCalls {
   [[nodiscard]] Tuner* find_tuner(std::int64_t number) noexcept;  ///< null: it has ended
   void learn_tuner(const void* communicator, std::int64_t number) noexcept;
 
-  int (*const current_device_)();
   std::atomic<CollectiveDecider*> decider_{nullptr};
   std::atomic<bool> has_peers_{false};
   std::atomic<bool> had_too_many_{false};

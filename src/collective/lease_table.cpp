@@ -230,13 +230,6 @@ LeaseTable::Committed LeaseTable::commit(std::uint64_t epoch) noexcept {
   return committed;
 }
 
-void LeaseTable::abandon(std::uint64_t epoch) noexcept {
-  for (std::size_t at = 0; at < capacity; ++at) {
-    Place& place = places_[at];
-    if (place.prepared != 0 && stored(at, place.prepared).epoch == epoch) place.prepared = 0;
-  }
-}
-
 std::uint64_t LeaseTable::decisions(const LeaseKey& key) const noexcept {
   const std::size_t at = find(fingerprint_of(key));
   return at == nowhere ? 0 : places_[at].entered.load(std::memory_order_acquire);

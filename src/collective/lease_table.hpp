@@ -99,9 +99,6 @@ class LeaseTable {
   /// store for each.
   Committed commit(std::uint64_t epoch) noexcept;
 
-  /// Forgets the prepared leases of an epoch; what was committed stays.
-  void abandon(std::uint64_t epoch) noexcept;
-
   /// How many decisions the key has had.
   [[nodiscard]] std::uint64_t decisions(const LeaseKey& key) const noexcept;
 

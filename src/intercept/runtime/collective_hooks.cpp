@@ -37,7 +37,7 @@ std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {
 }
 
 int on_tuner_decide(std::int64_t comm, int function, std::uint64_t bytes, int num_pipelined,
-                    float* table, int num_algorithms, int num_protocols, int registered,
+                    float* table, int num_algorithms, int num_protocols, int /*registered*/,
                     int* num_channels) noexcept {
   // Whatever becomes of the runtime: what was agreed on with other ranks holds to the end.
   collective::TunerQuestion question;
@@ -48,7 +48,6 @@ int on_tuner_decide(std::int64_t comm, int function, std::uint64_t bytes, int nu
   question.table = table;
   question.algorithms = num_algorithms;
   question.protocols = num_protocols;
-  question.is_registered = registered != 0;
   question.channels = num_channels;
   const OwnArithmetic arithmetic;
   const std::optional<bool> as_before =

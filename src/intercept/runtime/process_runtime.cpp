@@ -132,7 +132,6 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   process_collectives().set_gate(&gate_);
   // A copy to the host waits for the GPU as well.
   store_.set_on_probation([this](bool begins) { gate_.show_copies(begins); });
-  set_driver_of_calls(driver_);
   collective_calls().set_decider(&process_collectives());
   std::vector<std::string> marked;
   if (frontend_ != nullptr) {

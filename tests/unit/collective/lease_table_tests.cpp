@@ -87,20 +87,10 @@ TEST_CASE("A lease that was not committed is never seen", "[lease_table]") {
   REQUIRE(table->prepare(lease_of(1, 1, {{ring, 1, 100}}, tree)) == Refusal::None);
   CHECK(table.decide().decision.is_default());
   CHECK(table.decide().epoch == 0);
-  SECTION("nor after it was abandoned") {
-    table->abandon(1);
-    CHECK(table->commit(1).leases == 0);
-    CHECK(table.decide().decision.is_default());
-    // Its place is free for another.
-    table.install(lease_of(1, table->decisions(key), {{tree, 2, 1}}));
-    CHECK(table.decide().decision == tree);
-  }
-  SECTION("nor when another epoch is committed or abandoned") {
-    CHECK(table->commit(2).leases == 0);
-    table->abandon(2);
-    CHECK(table.decide().decision.is_default());
-    CHECK(table->prepare(lease_of(2, 50, {})) == Refusal::Prepared);
-  }
+  // Nor when another epoch is committed.
+  CHECK(table->commit(2).leases == 0);
+  CHECK(table.decide().decision.is_default());
+  CHECK(table->prepare(lease_of(2, 50, {})) == Refusal::Prepared);
 }
 
 TEST_CASE("A rank that lost its peers goes on by the lease, and then comes to the default",
@@ -110,7 +100,6 @@ TEST_CASE("A rank that lost its peers goes on by the lease, and then comes to th
   table.decide();
   // The next lease was prepared, and nobody will ever say whether to commit it.
   REQUIRE(table->prepare(lease_of(2, 3, {}, nvls)) == Refusal::None);
-  table->abandon(2);
   std::vector<Decision> decisions;
   for (int i = 0; i < 5; ++i) decisions.push_back(table.decide().decision);
   CHECK(decisions == std::vector<Decision>{ring, tree, tree, {}, {}});

@@ -93,8 +93,6 @@ TEST_CASE("Every decision is what the committed leases say, while the owner inst
         const bool is_ahead = refusal == Refusal::NotBegun || refusal == Refusal::UnknownKey ||
                               refusal == Refusal::DecisionNow;
         REQUIRE(is_ahead);
-      } else if (epoch % 5 == 0) {
-        table->abandon(epoch);
       } else {
         late += table->commit(epoch).late;
         committed[reader].push_back(lease);
