@@ -62,10 +62,6 @@ Parts read_parts(const std::string& folder) {
       finished = field(line, "stage") == "finished";
     } else if (event == "trial" && clock.stage() == "table") {
       table_passes.insert(field(line, "pass"));
-    } else if (event == "confirm") {
-      parts.verdict = field(line, "verdict");
-    } else if (event == "summary") {
-      parts.passes = static_cast<int>(number(line, "passes"));
     }
   }
   if (!finished)

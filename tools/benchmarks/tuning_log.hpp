@@ -12,8 +12,6 @@ struct Parts {
   double confirm = 0;
   double release = 0;  ///< of CUPTI, closing included
   int table_passes = 0;
-  int passes = 0;
-  std::string verdict;  ///< of the confirmation
   std::string timer;
 };
 

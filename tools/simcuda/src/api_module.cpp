@@ -1,4 +1,3 @@
-#include "capture.hpp"
 #include "modules.hpp"
 
 using namespace simcuda;

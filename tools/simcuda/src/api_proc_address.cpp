@@ -2,7 +2,6 @@
 #include <type_traits>
 
 #include "driver.hpp"
-#include "version.hpp"
 
 #pragma GCC visibility push(default)
 #include <cudaProfilerTypedefs.h>

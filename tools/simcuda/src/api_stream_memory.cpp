@@ -3,7 +3,6 @@
 
 #include "capture.hpp"
 #include "stream_order.hpp"
-#include "timeline.hpp"
 
 using namespace simcuda;
 

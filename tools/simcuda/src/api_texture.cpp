@@ -2,11 +2,19 @@
 // one is the program's affair, since its kernels are functions of its own.
 #include "contexts.hpp"
 #include "driver.hpp"
-#include "texture.hpp"
+#include "objects.hpp"
 
 using namespace simcuda;
 
 namespace {
+
+/// A texture object over linear memory.
+struct Texture : Object {
+  static constexpr Kind kind = Kind::texture;
+  Texture() : Object(kind) {}
+
+  CUDA_RESOURCE_DESC resource{};
+};
 
 const void* handle_of(CUtexObject object) {
   return reinterpret_cast<const void*>(object);

@@ -61,7 +61,6 @@ struct DeviceProfile {
   double graph_launch_cost = 1.1e-6;
   double graph_node_cost = 20e-9;  // of each node of a graph that is launched
   double instantiate_node_cost = 8.5e-6;
-  double call_cost = 0.3e-6;
 };
 
 /// SIMCUDA_GPU: "FIELD=VALUE,...", of name, compute_capability ("8.9"), num_sms and memory_mib;

@@ -16,10 +16,13 @@
 #include "memory.hpp"
 #include "noise.hpp"
 #include "pending_work.hpp"
-#include "version.hpp"
 #include "virtual_memory.hpp"
 
 namespace simcuda {
+
+/// The CUDA version of the newest entry points in here: what cuDriverGetVersion says unless
+/// SIMCUDA_VERSION does.
+constexpr int newest_version = 13000;
 
 /// One simulated GPU.
 struct Device {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "stream_order.hpp"
-#include "timeline.hpp"
 
 namespace simcuda {
 
@@ -117,7 +116,6 @@ GraphExec* instantiate(const Graph& graph, unsigned long long flags) {
   auto* const executable = driver().handles.make<GraphExec>();
   executable->graph_id = graph.id;
   executable->flags = flags;
-  executable->context = current_context_or_null();
   executable->nodes = flattened(graph);
   return executable;
 }

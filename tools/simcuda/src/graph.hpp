@@ -70,7 +70,6 @@ struct GraphExec : Object {
   };
   std::uint32_t graph_id = 0;
   unsigned long long flags = 0;
-  Context* context = nullptr;
   std::vector<Node> nodes;  // those of child graphs too
   TaskPtr last_launch;      // launches of one executable graph follow each other
 };

@@ -27,8 +27,6 @@ struct Launch {
   int carveout_percent = -1;
   bool cooperative = false;
   bool programmatic = false;  // in a stream; in a graph the edges say so
-  int priority = 0;
-  int cluster_scheduling = 0;
   std::vector<void*> arguments;
 };
 

@@ -65,17 +65,13 @@ void take_attribute(Launch& launch, const CUlaunchAttribute& attribute) {
       launch.carveout_percent = static_cast<int>(value.sharedMemCarveout);
       require(launch.carveout_percent >= -1 && launch.carveout_percent <= 100);
       return;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      launch.priority = value.priority;
-      return;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-      launch.cluster_scheduling = static_cast<int>(value.clusterSchedulingPolicyPreference);
-      return;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       launch.programmatic = value.programmaticStreamSerializationAllowed != 0;
       return;
     // Hints that change nothing here.
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
@@ -182,7 +178,6 @@ Launch check_launch(Context& context, CUfunction function, const LaunchArguments
   launch.block = arguments.block;
   launch.dynamic_shared_bytes = arguments.dynamic_shared_bytes;
   launch.carveout_percent = callee.attributes->carveout_percent;
-  launch.cluster_scheduling = callee.attributes->cluster_scheduling;
   if (callee.attributes->cluster[0] > 0) launch.cluster = callee.attributes->cluster;
   require(attribute_count == 0 || attributes != nullptr);
   for (unsigned i = 0; i < attribute_count; ++i) take_attribute(launch, attributes[i]);

@@ -100,7 +100,6 @@ struct Stream : Object {
   std::deque<PutOff> put_off;  // see stream_time.hpp
   Capture* capture = nullptr;
   std::vector<GraphNode*> capture_tail;  // what the next captured node depends on
-  bool capture_origin = false;
   std::shared_ptr<HostCalls> host_calls;
   std::vector<std::shared_ptr<Task>> tail;  // what its next operation comes after
   Chain chain;
@@ -187,7 +186,6 @@ struct MemoryPool : Object {
   int device = 0;
   bool is_default = false;
   std::uint64_t release_threshold = 0;
-  std::uint64_t used_bytes = 0, used_high_bytes = 0;
 };
 
 struct Context : Object {

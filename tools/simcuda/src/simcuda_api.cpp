@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "contexts.hpp"
-#include "timeline.hpp"
 
 using namespace simcuda;
 

@@ -1,7 +1,6 @@
 // Version, errors and memory: what needs no communicator.
 #include <cuda.h>
 
-#include "handle.hpp"
 #include "settings.hpp"
 
 using namespace simnccl;

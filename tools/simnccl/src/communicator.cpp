@@ -11,7 +11,6 @@
 #include "current_context.hpp"
 #include "deadline.hpp"
 #include "device_kernel.hpp"
-#include "relaxed_capture.hpp"
 #include "rendezvous.hpp"
 #include "settings.hpp"
 
@@ -49,6 +48,19 @@ T value_of(const std::string& bytes) {
 
 struct SplitWish {
   int color, key, rank;
+};
+
+/// As long as it lives, the calling thread may do what a stream capture of another mode forbids,
+/// such as to allocate memory. What it does is not captured.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { cuThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { cuThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 }  // namespace
