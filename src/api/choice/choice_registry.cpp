@@ -10,7 +10,6 @@
 #include "api/choice/choice_record.hpp"
 #include "api/declared_rule.hpp"
 #include "api/last_error.hpp"
-#include "api/named_values.hpp"
 #include "api/process.hpp"
 #include "core/search/statistics.hpp"
 #include "gpu/image/program_file.hpp"

@@ -17,7 +17,6 @@
 #include <optional>
 #include <regex>
 
-#include "cli/run/program.hpp"
 #include "cli/run/prove_text.hpp"
 #include "cli/run/run_watch.hpp"
 #include "cli/words/text.hpp"

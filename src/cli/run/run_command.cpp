@@ -26,7 +26,6 @@
 #include "cli/setup/program_file.hpp"
 #include "cli/setup/run_setup.hpp"
 #include "cli/setup/space_files.hpp"
-#include "cli/words/text.hpp"
 #include "log/events.hpp"
 #include "log/log_folder.hpp"
 #include "log/rank_of_environment.hpp"

@@ -7,7 +7,6 @@
 #include "cli/store/store_text.hpp"
 #include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
-#include "store/entry_json.hpp"
 #include "store/json_text.hpp"
 #include "store/merge.hpp"
 

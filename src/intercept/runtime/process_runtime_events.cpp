@@ -2,7 +2,6 @@
 #include <bit>
 #include <exception>
 
-#include "environment/variables.hpp"
 #include "gpu/driver/process_exit.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/signal_frame.hpp"

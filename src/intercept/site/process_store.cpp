@@ -5,7 +5,6 @@
 #include <exception>
 #include <utility>
 
-#include "core/search/stored_winner.hpp"
 #include "core/value/stable_hash.hpp"
 #include "gpu/driver/environment_facts.hpp"
 #include "host/own_descriptors.hpp"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "gpu/clock/span_timer.hpp"
 #include "gpu/driver/launch_log.hpp"
 #include "intercept/tuner/measurement.hpp"
 

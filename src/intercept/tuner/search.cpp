@@ -5,9 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/clock/span_timer.hpp"
 #include "intercept/host/clock.hpp"
-#include "log/events.hpp"
 
 namespace contextune::intercept {
 namespace {

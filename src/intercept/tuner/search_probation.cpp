@@ -1,7 +1,6 @@
 // The configs of a search that are in flight: see Probation.
 #include <algorithm>
 
-#include "gpu/clock/span_timer.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/tuner/search.hpp"
 
