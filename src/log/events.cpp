@@ -10,10 +10,10 @@
 namespace contextune::log {
 namespace {
 
-void write_fields(RankLog& log, LogLevel level, std::string_view event, std::vector<Field>& fields,
+void write_fields(RankLog& log, std::string_view event, std::vector<Field>& fields,
                   bool simulated) {
   if (simulated) fields.emplace_back("simulated", true);
-  log.write(level, event, fields);
+  log.write(LogLevel::Info, event, fields);
 }
 
 std::string_view word_of(Verdict verdict) {
@@ -75,7 +75,7 @@ void write_found_region(RankLog& log, std::string_view region, std::string_view 
 void write_period(RankLog& log, std::string_view region, std::string_view text,
                   bool simulated) noexcept try {
   std::vector<Field> fields = {{"region", region}, {"text", text}};
-  write_fields(log, LogLevel::Info, "period", fields, simulated);
+  write_fields(log, "period", fields, simulated);
 } catch (...) {
 }
 
@@ -109,7 +109,7 @@ void write_submission(RankLog& log, std::string_view region, const SubmissionEve
   if (!event.ordinary.empty()) fields.emplace_back("ordinary", event.ordinary);
   if (!event.screened.empty()) fields.emplace_back("screened", event.screened);
   if (!event.why.empty()) fields.emplace_back("why", event.why);
-  write_fields(log, LogLevel::Info, "submission", fields, event.simulated);
+  write_fields(log, "submission", fields, event.simulated);
 } catch (...) {
 }
 
@@ -158,7 +158,7 @@ void write_kernel(RankLog& log, const KernelEvent& event) noexcept try {
                                {"registers", event.registers},
                                {"params", event.params},
                                {"timer", event.timer}};
-  write_fields(log, LogLevel::Info, "kernel", fields, event.simulated);
+  write_fields(log, "kernel", fields, event.simulated);
 } catch (...) {
 }
 
@@ -183,7 +183,7 @@ void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
     fields.emplace_back("wait_us", event.waited_seconds * microseconds);
     fields.emplace_back("longest_wait_us", event.longest_wait_seconds * microseconds);
   }
-  write_fields(log, LogLevel::Info, "replay", fields, event.simulated);
+  write_fields(log, "replay", fields, event.simulated);
 } catch (...) {
 }
 
@@ -200,7 +200,7 @@ void write_store(RankLog& log, const StoreEvent& event) noexcept try {
     fields.emplace_back("bound", event.confirm->bound);
     fields.emplace_back("pairs", event.confirm->pairs);
   }
-  write_fields(log, LogLevel::Info, "store", fields, event.simulated);
+  write_fields(log, "store", fields, event.simulated);
 } catch (...) {
 }
 
@@ -228,13 +228,13 @@ void write_summary(RankLog& log, const SummaryEvent& event) noexcept try {
                                {"entries", event.entries}, {"tuning_s", event.tuning_seconds},
                                {"stage", event.stage},     {"sites", event.sites},
                                {"tuned", event.tuned}};
-  write_fields(log, LogLevel::Info, "summary", fields, event.simulated);
+  write_fields(log, "summary", fields, event.simulated);
 } catch (...) {
 }
 
 void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept try {
   std::vector<Field> fields = {{"launches_outside", launches_outside}};
-  write_fields(log, LogLevel::Info, "summary", fields, simulated);
+  write_fields(log, "summary", fields, simulated);
   log.flush();
 } catch (...) {
 }

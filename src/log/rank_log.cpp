@@ -143,7 +143,6 @@ class RankLog::Writer {
   }
 
   [[nodiscard]] bool wants(LogLevel level) const { return logger_.should_log(spdlog_level(level)); }
-  [[nodiscard]] const std::string& run() const { return run_; }
   [[nodiscard]] const LogFile& file() const { return sink_->file(); }
   [[nodiscard]] const LogFile& flushed_file() const {
     flush();
@@ -178,9 +177,6 @@ void RankLog::flush() const noexcept try { writer_->flush(); } catch (...) {
 
 bool RankLog::wants(LogLevel level) const noexcept {
   return writer_->wants(level);
-}
-const std::string& RankLog::run() const noexcept {
-  return writer_->run();
 }
 const std::string& RankLog::path() const noexcept {
   return writer_->file().path();

@@ -71,7 +71,6 @@ class RankLog {
   /// Whether a line of this level would be written.
   [[nodiscard]] bool wants(LogLevel level) const noexcept;
 
-  [[nodiscard]] const std::string& run() const noexcept;
   [[nodiscard]] const std::string& path() const noexcept;
   /// These three wait as flush() does.
   [[nodiscard]] std::uint64_t lines_written() const noexcept;

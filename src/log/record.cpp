@@ -16,11 +16,8 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-std::optional<LogLevel> parse_level(std::string_view word) {
-  if (word == "debug") return LogLevel::Debug;
-  if (word == "info") return LogLevel::Info;
-  if (word == "warn") return LogLevel::Warn;
-  return std::nullopt;
+bool is_level(std::string_view word) {
+  return word == "debug" || word == "info" || word == "warn";
 }
 
 bool is_time(std::string_view text) {
@@ -48,11 +45,8 @@ bool set_header(Record& record, std::size_t place, const std::string& value) {
       record.rank = rank.value_or(0);
       return rank.has_value() && *rank >= 0;
     }
-    case 3: {
-      const auto level = parse_level(value);
-      record.level = level.value_or(LogLevel::Info);
-      return level.has_value();
-    }
+    case 3:
+      return is_level(value);
     default:
       record.event = value;
       return true;

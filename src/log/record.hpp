@@ -7,8 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include <contextune/options.hpp>
-
 #include "log/logfmt.hpp"
 
 namespace contextune::log {
@@ -19,7 +17,6 @@ struct Record {
   std::string run;
   std::int64_t pid = 0;
   int rank = 0;
-  LogLevel level = LogLevel::Info;
   std::string event;
   std::vector<ParsedField> fields;  ///< those after `event`, in order
 

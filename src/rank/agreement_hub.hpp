@@ -26,8 +26,8 @@ using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
 class Hub {
  public:
   /// @param vote_seconds how long the votes may take at most, if those who wait have so much time
-  Hub(std::uint32_t num_ranks, Deciders deciders, double vote_seconds)
-      : num_ranks_(num_ranks), deciders_(std::move(deciders)), vote_seconds_(vote_seconds) {}
+  Hub(Deciders deciders, double vote_seconds)
+      : deciders_(std::move(deciders)), vote_seconds_(vote_seconds) {}
 
   /// Takes what a rank sent. Returns what was wrong with it: the rank is then not to be trusted.
   [[nodiscard]] std::string receive(std::uint32_t from, Message message, double now, Outbox& out);
@@ -84,7 +84,6 @@ class Hub {
   static Message verdict_of(const Topic& topic, const Entry& entry);
   void forget_if_known(Entries::iterator place, Outbox& out);
 
-  std::uint32_t num_ranks_;
   Deciders deciders_;
   double vote_seconds_;
   double now_ = 0;                             // as it was told last

@@ -55,8 +55,7 @@ SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders, bool o
             tell_waiting();
           }),
       addresses_(settings.num_ranks) {
-  if (settings.rank == 0)
-    hub_.emplace(settings.num_ranks, std::move(deciders), settings.vote_seconds);
+  if (settings.rank == 0) hub_.emplace(std::move(deciders), settings.vote_seconds);
 }
 
 double SocketStar::now() const {

@@ -173,12 +173,11 @@ KernelDeclaration read_kernel(lua_State* lua, std::string name, int line) {
   return kernel;
 }
 
-ChoiceDeclaration read_choice(lua_State* lua, std::string name, int line) {
+ChoiceDeclaration read_choice(lua_State* lua, std::string name) {
   const DeclaredTable table(lua, -1);
   table.check_keys(choice_keys);
   ChoiceDeclaration choice;
   choice.name = std::move(name);
-  choice.line = line;
   choice.pin = table.text("pin").value_or("");
   choice.exclude = table.texts("exclude", true);
   if (choice.pin.empty() && choice.exclude.empty()) {
@@ -190,7 +189,7 @@ ChoiceDeclaration read_choice(lua_State* lua, std::string name, int line) {
   return choice;
 }
 
-CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line) {
+CollectiveDeclaration read_collective(lua_State* lua, std::string name) {
   if (!knows(collective_names, name)) {
     throw ScriptFault{0, "is no collective that can be tuned" + suggestion(name, collective_names)};
   }
@@ -198,7 +197,6 @@ CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line
   table.check_keys(collective_keys);
   CollectiveDeclaration collective;
   collective.name = std::move(name);
-  collective.line = line;
   collective.configs = table.configs();
   if (collective.configs.empty()) {
     throw ScriptFault{0, "has no configs; add space = { protocol = {\"LL\", \"Simple\"} }"};

@@ -45,7 +45,6 @@ struct KernelDeclaration {
 /// data.
 struct CollectiveDeclaration {
   std::string name;  ///< "all_gather", "all_reduce", "reduce_scatter", "broadcast" or "reduce"
-  int line = 0;
   std::vector<Config> configs;
   std::string buckets;  ///< "pow2", "exact", upper edges in bytes as "4096,65536"; empty: not said
   std::optional<int> n_warmup;
@@ -56,7 +55,6 @@ struct CollectiveDeclaration {
 /// mean.
 struct ChoiceDeclaration {
   std::string name;
-  int line = 0;
   std::string place;  ///< "file.lua:3"
   std::string pin;    ///< the only one that may; empty: not said
   std::vector<std::string> exclude;
@@ -66,9 +64,8 @@ struct ChoiceDeclaration {
 // kernel are only looked for: `bind_functions` keeps them.
 // @throws ScriptFault without a line
 [[nodiscard]] KernelDeclaration read_kernel(lua_State* lua, std::string name, int line);
-[[nodiscard]] CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line);
-
-[[nodiscard]] ChoiceDeclaration read_choice(lua_State* lua, std::string name, int line);
+[[nodiscard]] CollectiveDeclaration read_collective(lua_State* lua, std::string name);
+[[nodiscard]] ChoiceDeclaration read_choice(lua_State* lua, std::string name);
 
 /// Keeps the functions of the table at the top. Raises Lua errors.
 void bind_functions(lua_State* lua, KernelDeclaration& declaration);

@@ -233,10 +233,10 @@ void Script::collect_one(int index, std::vector<std::pair<std::string, int>>& se
       });
       kernels_.push_back(std::move(kernel));
     } else if (kind == "choice") {
-      choices_.push_back(read_choice(lua, std::move(name), line));
+      choices_.push_back(read_choice(lua, std::move(name)));
       choices_.back().place = place(line);
     } else {
-      collectives_.push_back(read_collective(lua, std::move(name), line));
+      collectives_.push_back(read_collective(lua, std::move(name)));
     }
   } catch (const ScriptFault& fault) {
     fail(fault.line > 0 ? fault.line : line, who, fault.text);

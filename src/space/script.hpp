@@ -25,7 +25,6 @@ class Script {
     return collectives_;
   }
   [[nodiscard]] const std::vector<ChoiceDeclaration>& choices() const { return choices_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::filesystem::path folder() const;
   [[nodiscard]] const std::string& text() const { return text_; }
 

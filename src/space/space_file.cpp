@@ -41,10 +41,6 @@ std::span<const ChoiceDeclaration> SpaceFile::choices() const {
   return script_->choices();
 }
 
-const std::string& SpaceFile::path() const {
-  return script_->path();
-}
-
 bool SpaceFile::asked_for_device() const {
   return script_->scene().device_was_read;
 }

@@ -40,7 +40,6 @@ class SpaceFile {
   [[nodiscard]] std::span<const KernelDeclaration> kernels() const;
   [[nodiscard]] std::span<const CollectiveDeclaration> collectives() const;
   [[nodiscard]] std::span<const ChoiceDeclaration> choices() const;
-  [[nodiscard]] const std::string& path() const;
   /// Whether it asked for the device as it was loaded, so that it may declare something else for
   /// another one.
   [[nodiscard]] bool asked_for_device() const;

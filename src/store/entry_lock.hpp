@@ -42,9 +42,6 @@ class EntryLock {
   /// Now, by the clock that gives files their times. @throws Error
   [[nodiscard]] timespec file_system_now() const;
 
-  [[nodiscard]] const Folder& folder() const { return folder_; }
-  [[nodiscard]] const std::string& file() const { return file_; }
-
  private:
   void lock_kernel(Deadline deadline);
   void create_temporary();

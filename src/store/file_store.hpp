@@ -39,14 +39,11 @@ class FileStore final : public Store {
   bool save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,
             const std::optional<StoredConfirm>& confirm) override;
 
-  /// Absolute; empty: there is none.
-  [[nodiscard]] const std::string& folder() const { return folder_; }
-
  private:
   [[nodiscard]] StoredEntry load_now(const StoreIdentity& identity);
   void say(FallbackReason reason, const std::string& sentence) noexcept;
 
-  std::string folder_;
+  std::string folder_;  ///< absolute; empty: there is none
   Say say_;
   Settings settings_;
   std::mutex mutex_;

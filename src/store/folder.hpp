@@ -38,7 +38,6 @@ class Folder {
   [[nodiscard]] Folder create_inner(const std::string& name) const;
 
   [[nodiscard]] int number() const { return descriptor_.number(); }
-  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string path(const std::string& name) const { return path_ + '/' + name; }
 
   /// Opens a file in it, never through a link. Absent: `errno` says why.

@@ -37,7 +37,6 @@ ConfigTimes times_of(std::uint32_t config, const std::vector<const log::TrialRep
     if (counts && std::isfinite(trial->seconds)) samples.push_back(trial->seconds);
     if (!trial->status.empty()) times.status = trial->status;
   }
-  times.samples = samples.size();
   if (samples.empty()) {
     if (times.status.empty()) times.status = "untried";
     return times;

@@ -15,7 +15,6 @@ struct ConfigTimes {
   std::uint32_t config = 0;
   double median = log::not_known;
   double spread = log::not_known;  ///< from the fastest to the slowest sample, share of the median
-  std::size_t samples = 0;
   std::string status;  ///< why it has none, or ended early: "failed", "wrong_result", "untried"
 };
 

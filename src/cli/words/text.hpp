@@ -35,7 +35,6 @@ class TextTable {
   /// Columns in `right` are aligned to the right; they count from 0.
   explicit TextTable(std::vector<std::size_t> right = {}) : right_(std::move(right)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  [[nodiscard]] bool empty() const { return rows_.empty(); }
   /// Every line begins with `indent` and ends in a newline.
   [[nodiscard]] std::string to_string(std::string_view indent) const;
 

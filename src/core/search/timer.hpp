@@ -35,7 +35,6 @@ class LaunchTimer {
   /// Starts measuring (CUPTI: about 15 ms the first time). False: it cannot, and `why` says so in
   /// a sentence.
   [[nodiscard]] virtual bool open(std::string& why) = 0;
-  [[nodiscard]] virtual bool is_open() const = 0;
 
   /// Stops measuring; what was still under way is delivered by a later collect or lost.
   virtual void close() = 0;

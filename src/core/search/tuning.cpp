@@ -93,9 +93,6 @@ std::span<const std::uint32_t> Tuning::winners() const {
 std::size_t Tuning::num_sites() const {
   return engine_->sites().size();
 }
-const SiteSpec& Tuning::site(SiteIndex site) const {
-  return engine_->sites().at(site).spec;
-}
 TuningProgress Tuning::progress() const {
   return engine_->progress();
 }

@@ -50,7 +50,6 @@ class Tuning final : public RegionTuning {
   [[nodiscard]] TuningRanks& ranks() override { return alone_; }
 
   [[nodiscard]] std::size_t num_sites() const;
-  [[nodiscard]] const SiteSpec& site(SiteIndex site) const;
 
  private:
   class Engine;

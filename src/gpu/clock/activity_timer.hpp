@@ -46,7 +46,7 @@ class ActivityTimer final : public LaunchTimer {
   [[nodiscard]] const char* name() const override { return "cupti"; }
   [[nodiscard]] bool tells_graph_kernels_apart() const override { return true; }
   [[nodiscard]] bool open(std::string& why) override;
-  [[nodiscard]] bool is_open() const override { return open_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_open() const { return open_.load(std::memory_order_relaxed); }
   void close() override;
   void launch_begin(std::uint64_t tag, StreamHandle stream) noexcept override;
   void launch_end(std::uint64_t tag, StreamHandle stream) noexcept override;

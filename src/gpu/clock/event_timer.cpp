@@ -20,7 +20,7 @@ bool EventTimer::open(std::string&) {
 }
 
 void EventTimer::launch_begin(std::uint64_t tag, StreamHandle stream) noexcept {
-  if (!is_open()) return;
+  if (!open_.load(std::memory_order_relaxed)) return;
   Pair pair;
   pair.tag = tag;
   pair.start = pool_.record(static_cast<CUstream>(stream));

@@ -20,7 +20,6 @@ class EventTimer final : public LaunchTimer {
 
   [[nodiscard]] const char* name() const override { return "events"; }
   [[nodiscard]] bool open(std::string& why) override;
-  [[nodiscard]] bool is_open() const override { return open_.load(std::memory_order_relaxed); }
   void close() override { open_.store(false); }
   void launch_begin(std::uint64_t tag, StreamHandle stream) noexcept override;
   void launch_end(std::uint64_t tag, StreamHandle stream) noexcept override;

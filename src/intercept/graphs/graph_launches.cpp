@@ -210,7 +210,7 @@ void GraphLaunches::issue_once(KnownGraph& graph, const GraphCall& call, const S
   made = graph.launch(services_.graphs.real(call.fn), call, choice.exec, may_change, launched);
   if (timer != nullptr) timer->launch_end(tag, call.stream);
   if (made != CUDA_SUCCESS || watch == Watch::Nothing) return;
-  if (launched != choice.exec) search_.pass().spoil(FallbackReason::GraphOrder, {});
+  if (launched != choice.exec) search_.pass().spoil(FallbackReason::GraphOrder);
   const std::size_t records = apart ? choice.work->kernels.size() : 1;
   search_.pass().graph_launched(tag, *choice.work, apart,
                                 timer == nullptr ? 0 : static_cast<std::uint32_t>(records));

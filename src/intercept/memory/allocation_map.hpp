@@ -33,7 +33,6 @@ struct Allocation {
   AllocationKind kind = AllocationKind::Device;
   int device = -1;              ///< ordinal; -1: the host's
   CUcontext context = nullptr;  ///< it ends with that one; null: with none
-  unsigned host_flags = 0;      ///< as given to cuMemHostAlloc or cuMemHostRegister
   bool exported = false;        ///< another process or device has been let in
   /// Its own device may read and write all of it: what is mapped may be out of reach.
   bool accessible = true;

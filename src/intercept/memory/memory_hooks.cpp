@@ -85,11 +85,10 @@ void note_import(AllocationMap& map, const gpu::Driver& driver, void* const* arg
   map.add(at(here(driver, AllocationKind::Imported), begin, base + bytes - begin));
 }
 
-void note_host(AllocationMap& map, const gpu::Driver& driver, void* begin, std::size_t bytes,
-               unsigned flags) noexcept {
+void note_host(AllocationMap& map, const gpu::Driver& driver, void* begin,
+               std::size_t bytes) noexcept {
   Allocation allocation = at(here(driver, AllocationKind::Host), address_of(begin), bytes);
   allocation.device = -1;
-  allocation.host_flags = flags;
   map.add(allocation);
 }
 
@@ -217,16 +216,13 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
       return note_access(map, args);
 
     case contextune_fn_cuMemAllocHost:
-      return note_host(map, driver, *argument<void**>(args, 0), argument<unsigned>(args, 1), 0);
+      return note_host(map, driver, *argument<void**>(args, 0), argument<unsigned>(args, 1));
     case contextune_fn_cuMemAllocHost_v2:
-      return note_host(map, driver, *argument<void**>(args, 0), argument<std::size_t>(args, 1), 0);
     case contextune_fn_cuMemHostAlloc:
-      return note_host(map, driver, *argument<void**>(args, 0), argument<std::size_t>(args, 1),
-                       argument<unsigned>(args, 2));
+      return note_host(map, driver, *argument<void**>(args, 0), argument<std::size_t>(args, 1));
     case contextune_fn_cuMemHostRegister:
     case contextune_fn_cuMemHostRegister_v2:
-      return note_host(map, driver, argument<void*>(args, 0), argument<std::size_t>(args, 1),
-                       argument<unsigned>(args, 2));
+      return note_host(map, driver, argument<void*>(args, 0), argument<std::size_t>(args, 1));
 
     case contextune_fn_cuMemGetInfo_v2:
       return hide_own_memory(map.own_bytes(), driver, argument<std::size_t*>(args, 0),

@@ -141,7 +141,7 @@ TunableCall::TunableCall(Aside) noexcept : open_(true), aside_(true) {
   thread.call = this;
 }
 
-TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site), stream_(stream) {
+TunableCall::TunableCall(Site* site) noexcept : site_(site) {
   if (site == nullptr) return;
   const RegionServices& services = site->region->services();
   config_ = site->settled();
@@ -170,7 +170,7 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
     if (shows_copies_) services.gate.show_copies(true);
     return;
   }
-  if (stream_ == nullptr) stream_ = CU_STREAM_LEGACY;
+  stream_ = CU_STREAM_LEGACY;
   if (watch == Watch::Span) search.pass().touch(stream_, false);
   if (watch == Watch::Activity) timer_ = services.measurement.timer();
   if (timer_ != nullptr) timer_->launch_begin(tag_, stream_);

@@ -143,7 +143,7 @@ void TunedRegion::abandoned() noexcept {
     return replay_->end_visit();
   }
   try {
-    search_.pass().spoil(FallbackReason::ThreadEnded, {});
+    search_.pass().spoil(FallbackReason::ThreadEnded);
     search_.end(now_seconds());
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
@@ -428,7 +428,7 @@ CUresult TunedRegion::launch_captured(const contextune_launch& call, const Launc
   // A graph keeps what is captured into it: only what is sure goes there.
   if (!search_.finished()) {
     try {
-      search_.pass().spoil(FallbackReason::Capture, {});
+      search_.pass().spoil(FallbackReason::Capture);
     } catch (const std::exception&) {
       // Not said, then.
     }

@@ -38,7 +38,6 @@ class ReplayMemory {
     double hash_seconds = 0;     ///< of everything, the last time
     double save_seconds = 0;     ///< of everything that was saved, once
     double restore_seconds = 0;  ///< before a pass, the mean
-    std::uint64_t hashes = 0;
     std::uint64_t restores = 0;
   };
 

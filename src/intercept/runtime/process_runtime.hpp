@@ -81,7 +81,6 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] NcclCalls& nccl() noexcept { return nccl_; }
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
   [[nodiscard]] ProcessSubmission& submission() noexcept { return submission_; }
-  [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
   /// exit() has begun: everything passes through from now on. Waits until no replay is under way
   /// and nobody is in a call of CUPTI, at most two seconds each, once; may be called again.

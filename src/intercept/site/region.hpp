@@ -113,9 +113,9 @@ class Region {
 /// (the innermost gets the work). Does nothing for a null site.
 class TunableCall {
  public:
-  /// @param stream where the work goes, if the launches cannot be seen (Runtime::sees_launches);
-  ///               null: the legacy default stream
-  explicit TunableCall(Site* site, StreamHandle stream = nullptr) noexcept;
+  /// Where the launches cannot be seen (Runtime::sees_launches), the work is taken to go to the
+  /// legacy default stream.
+  explicit TunableCall(Site* site) noexcept;
   /// Work that is nobody's: runs as written, is not timed, and becomes no site.
   struct Aside {};
   explicit TunableCall(Aside) noexcept;

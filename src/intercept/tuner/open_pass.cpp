@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "gpu/clock/span_timer.hpp"
-
 namespace contextune::intercept {
 
 OpenPass Search::pass() noexcept {
@@ -87,11 +85,11 @@ void OpenPass::ran_another(std::uint64_t tag, SiteIndex site) {
   if (PassRecord* const record = record_of(tag)) record->run_another(site);
 }
 
-void OpenPass::spoil(FallbackReason reason, const std::string& text) {
+void OpenPass::spoil(FallbackReason reason) {
   const std::lock_guard lock(search_.mutex_);
   PassRecord* const open = search_.passes_.entry();
   if (open != nullptr && open->counted) open->spoiled = true;
-  search_.log_.fallback(reason, search_.region_, {}, text);
+  search_.log_.fallback(reason, search_.region_, {}, {});
 }
 
 bool OpenPass::compares_regions() const {

@@ -41,7 +41,7 @@ class OpenPass {
   /// Another config than was planned ran: it is no sample of either.
   void ran_another(std::uint64_t tag, SiteIndex site);
   /// It is no pass, for that reason.
-  void spoil(FallbackReason reason, const std::string& text);
+  void spoil(FallbackReason reason);
 
   /// Whether it is judged by the region's time.
   [[nodiscard]] bool compares_regions() const;

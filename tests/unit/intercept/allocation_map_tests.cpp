@@ -170,7 +170,7 @@ TEST_CASE("Memory of a graph makes the map incomplete", "[allocations]") {
   CHECK(std::string(program.map.incomplete()).find("graph") != std::string::npos);
 }
 
-TEST_CASE("Host memory keeps the flags that it was made with", "[allocations]") {
+TEST_CASE("Host memory is known, allocated or registered", "[allocations]") {
   Calls program;
   void* pinned = handle<void*>(0x1000);
   program.call(contextune_fn_cuMemHostAlloc, CUDA_SUCCESS, &pinned, std::size_t{0x10},
@@ -182,8 +182,6 @@ TEST_CASE("Host memory keeps the flags that it was made with", "[allocations]") 
   program.call(contextune_fn_cuMemAllocHost, CUDA_SUCCESS, &old, 0x10U);
   CHECK(program.live() == "1000+10 2000+10 3000+10");
   CHECK(program.map.find(0x1000)->kind == AllocationKind::Host);
-  CHECK(program.map.find(0x1000)->host_flags == CU_MEMHOSTALLOC_WRITECOMBINED);
-  CHECK(program.map.find(0x2000)->host_flags == CU_MEMHOSTREGISTER_PORTABLE);
   program.call(contextune_fn_cuMemFreeHost, CUDA_SUCCESS, pinned);
   program.call(contextune_fn_cuMemHostUnregister, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, old);
   program.call(contextune_fn_cuMemHostUnregister, CUDA_SUCCESS, registered);

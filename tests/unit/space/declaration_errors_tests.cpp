@@ -180,7 +180,6 @@ TEST_CASE("Collectives are checked and kept as data") {
   CHECK(file.rules().empty());
   REQUIRE(file.collectives().size() == 4);
   CHECK(file.collectives()[0].name == "all_gather");
-  CHECK(file.collectives()[0].line == 2);
   CHECK(file.collectives()[0].configs.size() == 12);
   CHECK(file.collectives()[0].configs[1].to_string() == "channels=0 protocol=LL128");
   CHECK(file.collectives()[0].buckets == "pow2");
