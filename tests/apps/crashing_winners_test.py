@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from stored_runs import BUILD, DEMO, PATIENCE, PROGRAM, SHIM, Log, StoredRuns, demo
+from stored_runs import BUILD, DEMO, PATIENCE, PROGRAM, SHIM, StoredRuns, demo
 
 ENDS = BUILD / "apps" / "ends_in_region"
 BODIES = BUILD / "apps" / "rank_bodies"
@@ -32,21 +32,6 @@ class CrashingWinnersTest(StoredRuns):
         self.assertIn(stored["winner"], [trial["config"] for trial in stored["trials"]])
         path.write_text(json.dumps(entry))
         return f"{site}:block=512,grid=264"
-
-    def run_until_survived(self, *flags, **how):
-        """How many runs ended before one that went well, its log and what it printed."""
-        for ends in range(5):
-            status, out, _ = self.end(self.start(*flags, **how))
-            if status == 0:
-                return ends, Log(self.folder), out
-        self.fail("every run has ended")
-
-    def assert_blames_only(self, log, site, winner):
-        named = log.of("fallback", reason="config_crashed")
-        self.assertTrue(named)
-        values = " ".join(f"{name}={value}" for name, value in winner.items())
-        for line in named:
-            self.assertIn(f"({values}) of '{site}'", line["text"])
 
     def test_one_that_ends_every_run_is_found_whoever_repeats_the_region(self):
         site = "attend"  # neither the first nor the last

@@ -55,12 +55,7 @@ class FailedWinnersTest(StoredRuns):
     def test_one_that_has_taken_a_process_down_is_not_run_again(self):
         name, winner, out = self.tuned_winner()
         fault = self.fault("abort", name, winner)
-        for _ in range(4):
-            status, _, _ = self.end(self.start(*REPLAY, "--always-tune", program=ONCE,
-                                               variables=fault))
-            if status == 0:
-                break
-        self.assertEqual(status, 0)
+        self.run_until_survived(*REPLAY, "--always-tune", program=ONCE, variables=fault)
         # Whoever only looks at what is stored finds the winner gone, too.
         again, same = self.run_program(*REPLAY, program=ONCE, variables=fault)
         self.assertEqual((again.of("trial"), same), ([], out))
@@ -71,11 +66,7 @@ class FailedWinnersTest(StoredRuns):
         entry = next((self.work / "store" / "decode").glob("*.json"))
         text = entry.read_text()
         fault = self.fault("abort", name, winner)
-        for _ in range(4):
-            status, _, _ = self.end(self.start(*REPLAY, "--always-tune", program=ONCE,
-                                               variables=fault))
-            if status == 0:
-                break
+        self.run_until_survived(*REPLAY, "--always-tune", program=ONCE, variables=fault)
         # As if it had come from another machine's store since.
         entry.write_text(text)
         _, same = self.run_program(*REPLAY, program=ONCE, variables=fault)

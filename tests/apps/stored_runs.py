@@ -106,10 +106,25 @@ class StoredRuns(unittest.TestCase):
         self.assertEqual(status, 0, errors)
         return Log(self.folder), out
 
+    def run_until_survived(self, *flags, **how):
+        """How many runs ended before one that went well, its log and what it printed."""
+        for ends in range(5):
+            status, out, _ = self.end(self.start(*flags, **how))
+            if status == 0:
+                return ends, Log(self.folder), out
+        self.fail("every run has ended")
+
     def bare(self, program=None):
         return subprocess.run(list(map(str, program or self.program)), text=True, check=True,
                               capture_output=True, env=self.environment | {"CONTEXTUNE_DISABLE": "1"},
                               timeout=PATIENCE).stdout
+
+    def assert_blames_only(self, log, site, config):
+        named = log.of("fallback", reason="config_crashed")
+        self.assertTrue(named)
+        values = " ".join(f"{name}={value}" for name, value in config.items())
+        for line in named:
+            self.assertIn(f"({values}) of '{site}'", line["text"])
 
     def assert_starts_tuned(self, log, winners):
         self.assertEqual(log.of("trial"), [])

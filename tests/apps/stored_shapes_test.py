@@ -6,7 +6,7 @@ import re
 import shutil
 import unittest
 
-from stored_runs import BUILD, DEMO, SPACE, TENSOR_PARALLEL, Log, StoredRuns, demo
+from stored_runs import BUILD, DEMO, SPACE, TENSOR_PARALLEL, StoredRuns, demo
 
 BODIES = BUILD / "apps" / "rank_bodies"
 
@@ -40,19 +40,10 @@ class StoredShapesTest(StoredRuns):
         program = (BODIES, "1", "0", self.work / "meet")
         out = self.bare(program)
         fault = {"SIMCUDA_FAULT": "sticky:fill:block=128"}
-        ends = 0
-        for _ in range(4):
-            status, printed, _ = self.end(self.start(program=program, variables=fault))
-            if status == 0:
-                break
-            ends += 1
-        self.assertEqual((status, printed), (0, out))
+        ends, log, printed = self.run_until_survived(program=program, variables=fault)
+        self.assertEqual(printed, out)
         self.assertIn(ends, (1, 2))
-        log = Log(self.folder)
-        named = log.of("fallback", reason="config_crashed")
-        self.assertTrue(named)
-        for line in named:
-            self.assertIn("(block=128) of 'fill.0'", line["text"])
+        self.assert_blames_only(log, "fill.0", {"block": 128})
         again, printed = self.run_program(program=program, variables=fault)
         self.assertEqual(printed, out)
         self.assertEqual(again.of("trial"), [])

@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from stored_runs import (DEMO, PATIENCE, PROGRAM, SHIM, SITES, SPACE, TENSOR_PARALLEL, Log, StoredRuns,
+from stored_runs import (DEMO, PATIENCE, PROGRAM, SHIM, SITES, SPACE, TENSOR_PARALLEL, StoredRuns,
                          demo)
 
 
@@ -121,19 +121,10 @@ class StoredWinnersTest(StoredRuns):
             with self.subTest(kind):
                 shutil.rmtree(self.work / "store", ignore_errors=True)
                 fault = {"SIMCUDA_FAULT": f"{kind}:rotate:block=512,grid=132"}
-                ends = 0
-                for _ in range(4):
-                    status, out, _ = self.end(self.start("--no-confirm", variables=fault))
-                    if status == 0:
-                        break
-                    ends += 1
-                self.assertEqual((status, out), (0, bare))
+                ends, log, out = self.run_until_survived("--no-confirm", variables=fault)
+                self.assertEqual(out, bare)
                 self.assertIn(ends, (1, 2))
-                log = Log(self.folder)
-                named = log.of("fallback", reason="config_crashed")
-                self.assertTrue(named)
-                for line in named:
-                    self.assertIn("(block=512 per_sm=1) of 'rotate'", line["text"])
+                self.assert_blames_only(log, "rotate", {"block": 512, "per_sm": 1})
                 again, out = self.run_program("--no-confirm", variables=fault)
                 self.assertEqual(out, bare)
                 self.assert_starts_tuned(again, log.winners())
