@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <exception>
-#include <mutex>
 
 #include "api/declared_kernel.hpp"
 #include "intercept/host/link_fault.hpp"

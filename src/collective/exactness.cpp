@@ -1,8 +1,6 @@
 #include "collective/exactness.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string>
 
 #include <contextune/error.hpp>
 

@@ -1,7 +1,6 @@
 #include "collective/lease_table.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace contextune::collective {
 namespace {

@@ -1,7 +1,6 @@
 #include "space/script.hpp"
 
 #include <algorithm>
-#include <exception>
 
 #include <contextune/error.hpp>
 

@@ -1,6 +1,5 @@
 #include "space/space_file.hpp"
 
-#include <new>
 #include <utility>
 
 #include <contextune/error.hpp>

@@ -15,7 +15,6 @@
 #include <cstring>
 #include <deque>
 #include <simcuda/kernel.hpp>
-#include <string>
 #include <thread>
 #include <vector>
 

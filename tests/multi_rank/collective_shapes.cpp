@@ -7,9 +7,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -1,5 +1,4 @@
 // The same tunables in another copy of the library, where that is the one that runs.
-#include <exception>
 #include <new>
 #include <vector>
 

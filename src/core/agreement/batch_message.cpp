@@ -3,7 +3,6 @@
 #include <bit>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "core/value/byte_stream.hpp"
 #include "core/value/fallback_reason.hpp"

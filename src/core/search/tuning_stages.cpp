@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/search/statistics.hpp"
 #include "core/search/tuning_engine.hpp"

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <memory>
 
 #include "gpu/driver/regular_file.hpp"
 

@@ -1,7 +1,6 @@
 #include "gpu/driver/kernel_access.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <optional>

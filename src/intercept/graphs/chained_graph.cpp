@@ -3,7 +3,6 @@
 #include <contextune/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <map>
 #include <utility>

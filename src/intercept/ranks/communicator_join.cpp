@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <utility>
 #include <vector>
 
 #include "environment/variables.hpp"

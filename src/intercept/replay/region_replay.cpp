@@ -1,7 +1,6 @@
 #include "intercept/replay/region_replay.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <thread>
 #include <utility>

@@ -1,5 +1,4 @@
 // Launches of graphs: whose they are.
-#include <exception>
 
 #include "intercept/regions/tunable_launch.hpp"
 #include "intercept/runtime/process_runtime.hpp"

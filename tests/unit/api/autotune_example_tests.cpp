@@ -1,6 +1,5 @@
 // The README's example, compiled and run as it stands there.
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
 #include <contextune/contextune.hpp>

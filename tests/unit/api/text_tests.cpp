@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include <contextune/error.hpp>
 #include <contextune/kernel_name.hpp>

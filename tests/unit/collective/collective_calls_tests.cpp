@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <thread>
 #include <vector>
 

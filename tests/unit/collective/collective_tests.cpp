@@ -1,5 +1,4 @@
 // What a collective is, and what makes two of them one site.
-#include <vector>
 
 #include "catch.hpp"
 #include "collective/collective.hpp"

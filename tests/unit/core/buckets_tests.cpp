@@ -1,6 +1,5 @@
 // How sizes are grouped.
 #include <string>
-#include <vector>
 
 #include <contextune/buckets.hpp>
 #include <contextune/error.hpp>

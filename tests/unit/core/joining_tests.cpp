@@ -1,4 +1,3 @@
-#include <deque>
 
 #include "catch.hpp"
 #include "core/agreement/joining_tuning.hpp"

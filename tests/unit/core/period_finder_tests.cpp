@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <new>
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 

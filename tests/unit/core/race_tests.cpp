@@ -1,7 +1,6 @@
 #include "core/search/race.hpp"
 
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 

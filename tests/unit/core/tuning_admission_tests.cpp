@@ -1,5 +1,4 @@
 // Who takes part, and in which generation.
-#include <limits>
 
 #include <contextune/error.hpp>
 

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "catch.hpp"
 #include "tests/file_text.hpp"

@@ -1,7 +1,6 @@
 // A marked region of a program, recorded and repeated by itself.
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <latch>
 #include <string_view>

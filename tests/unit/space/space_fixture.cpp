@@ -5,7 +5,6 @@
 
 #include <fstream>
 #include <stdexcept>
-#include <utility>
 
 namespace contextune::space::test {
 

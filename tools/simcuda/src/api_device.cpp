@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
-#include <map>
 
 #include "contexts.hpp"
 
