@@ -42,9 +42,9 @@ CellSet cells_of_sms() noexcept {
 // The way the error can grow stays: with the ranks in a ring, with their logarithm in a tree.
 constexpr std::string_view adds_in_another_order =
     "sums and products of floating-point numbers of more than two ranks depend on the order, which "
-    "channels, protocols and algorithms change; that needs --allow-rounding";
+    "channels, protocols and algorithms change; tuning them needs --allow-rounding";
 constexpr std::string_view keeps_algorithm =
-    "NCCL's own algorithm, so rounding errors grow with the ranks as they did; the bits are not "
+    "NCCL's own algorithm, so rounding errors grow with the ranks as they did. The bits are not "
     "promised, because other channels and protocols put an element into another chunk, whose sum "
     "starts at another rank or goes up another tree";
 constexpr std::string_view any_rounding =
@@ -64,8 +64,8 @@ constexpr std::string_view in_default_switch =
 // subnormal numbers show it, which are everyday ones among halves.
 constexpr std::string_view scales_first =
     "an average or a scaled sum of floating-point numbers rounds before it adds, but not at a rank "
-    "that does both in one step, and channels, protocols and algorithms change which rank that is; "
-    "that needs --allow-rounding";
+    "that does both in one step. Channels, protocols and algorithms change which rank that is; "
+    "tuning it needs --allow-rounding";
 
 Permission only_exact(CellSet cells, std::string_view reason) noexcept {
   return {cells, true, reason};

@@ -134,7 +134,7 @@ void Connection::take_welcome() {
   Admission admission = Admission::Welcome;
   refused_ = true;
   if (!read_welcome(self_.key, listener_nonce_, caller_nonce_, input_, admission))
-    return close("what listens there does not know the secret");
+    return close("the process that listens there does not know the secret");
   if (admission != Admission::Welcome)
     return close("it refused this process: " + std::string(reason_of(admission)));
   refused_ = false;

@@ -57,7 +57,8 @@ bool FrameReader::check_start(std::span<const std::byte> header, std::size_t& bo
   body_bytes = reader.number<std::uint32_t>();
   const auto magic = reader.number<std::uint32_t>();
   const auto version = reader.number<std::uint16_t>();
-  if (magic != frame_magic) return fail("what came is no frame of contextune's: wrong magic");
+  if (magic != frame_magic)
+    return fail("the bytes received are no frame of contextune's: wrong magic");
   if (version != frame_version)
     return fail("version " + std::to_string(version) + " of the wire format instead of " +
                 std::to_string(frame_version));

@@ -69,7 +69,7 @@ std::optional<Said> parse(std::span<const std::byte> block, std::string& fault) 
   ByteReader reader(block);
   Said said;
   if (reader.number<std::uint32_t>() != block_magic) {
-    fault = "what came from it is not contextune's";
+    fault = "its message is not contextune's";
     return std::nullopt;
   }
   if (reader.number<std::uint16_t>() != block_version ||
@@ -87,7 +87,7 @@ std::optional<Said> parse(std::span<const std::byte> block, std::string& fault) 
   said.secret = reader.text();
   said.address = reader.text();
   if (reader.failed()) {
-    fault = "what came from it is cut off";
+    fault = "its message is cut off";
     return std::nullopt;
   }
   return said;

@@ -95,7 +95,7 @@ std::array<std::byte, challenge_bytes> make_challenge(const Nonce& listener) {
 bool read_challenge(std::span<const std::byte> bytes, Nonce& listener, std::string& error) {
   ByteReader reader(bytes);
   if (reader.number<std::uint32_t>() != frame_magic) {
-    error = "what listens there is not contextune";
+    error = "the process that listens there is not contextune";
     return false;
   }
   if (const auto version = reader.number<std::uint16_t>(); version != frame_version) {

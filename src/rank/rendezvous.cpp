@@ -136,8 +136,8 @@ Rendezvous read(const VariableLookup& variable, const Launched& launched,
     take_given_address(result, given);
   } else if (launcher.source == "contextune") {
     return failed(
-        "CONTEXTUNE_RANK and CONTEXTUNE_WORLD_SIZE are set, but CONTEXTUNE_ADDRESS is "
-        "not: HOST:PORT, or unix:NAME if all ranks are on one host");
+        "CONTEXTUNE_RANK and CONTEXTUNE_WORLD_SIZE are set, but CONTEXTUNE_ADDRESS is not: set it "
+        "to HOST:PORT, or to unix:NAME if all ranks are on one host");
   } else if (one_host) {
     const std::string folder = surroundings.folder ? surroundings.folder() : std::string();
     if (folder.empty())

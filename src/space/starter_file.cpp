@@ -15,7 +15,8 @@ constexpr std::size_t most_kernels = 64;
 
 constexpr const char* introduction =
     "-- Kernels of the region, longest first. For each: fill in what to try (space) and what it\n"
-    "-- makes of a launch (apply), and take the dashes away. What stays a comment stays untuned.\n"
+    "-- makes of a launch (apply), and take the dashes away. A kernel that stays a comment stays "
+    "untuned.\n"
     "-- apply must keep the result right for every config; prune returns true to keep a config.\n"
     "-- launch: grid, block, cluster (.x .y .z), shared_bytes, args[1], args[2], ...; in apply "
     "also\n"

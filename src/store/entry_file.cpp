@@ -68,7 +68,7 @@ EntryFile read_entry_file(const Folder& folder, const std::string& file, Trust t
     const EntryPlace place = place_of(read.entry.kind, read.entry.name, read.entry.hardware);
     if (place.file == file) return read;
     return refused(FileState::Damaged,
-                   path + ": what it holds belongs into " + place.folder + '/' + place.file);
+                   path + ": its contents belong into " + place.folder + '/' + place.file);
   } catch (const NewerFormat& error) {
     return refused(FileState::Newer, path + ": " + error.what());
   } catch (const Error& error) {

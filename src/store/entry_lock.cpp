@@ -106,8 +106,8 @@ void EntryLock::lock_kernel(Deadline deadline) {
       const auto lease = read_lease(folder_.open_file(lease_name_, O_RDONLY));
       throw Error(folder_.path(file_) + ": " +
                   (lease ? lease->holder.to_string() : std::string("another process")) +
-                  " is writing it and does not come to an end; if it is stopped, let it go on or "
-                  "end it");
+                  " is writing it and does not come to an end; if that process is stopped, let it "
+                  "go on or end it");
     }
     // It may have been removed before it was locked: then it keeps nobody out.
     if (::fstatat(folder_.number(), lock_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -210,7 +210,7 @@ void EntryLock::replace(std::string_view text) {
   const std::string path = folder_.path(file_);
   int error = write_all(temporary_.number(), text);
   if (error == 0 && ::fsync(temporary_.number()) != 0) error = errno;
-  if (error != 0) refuse_with_errno(path, "cannot write what would replace it", error);
+  if (error != 0) refuse_with_errno(path, "cannot write the file that would replace it", error);
   const std::string lost =
       path + ": another process took over its lease, as this one was stopped for more than " +
       age_text(lease_seconds) + "; nothing was written";

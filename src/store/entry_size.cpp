@@ -66,8 +66,8 @@ std::string shrink(Entry& entry, std::size_t most_bytes) {
   entry.sites = std::move(kept);
   std::string said;
   if (thinned > 0)
-    said = "what was measured of other configs than winners, at the " +
-           count_text(thinned, "site") + " tuned longest ago";
+    said = "the measurements of other configs than winners, at the " + count_text(thinned, "site") +
+           " tuned longest ago";
   if (dropped > 0)
     said += (said.empty() ? "" : "; and ") + count_text(dropped, "site") + " altogether";
   return said;

@@ -87,8 +87,8 @@ void check_trust(const std::string& path, const struct stat& status, Trust trust
   if (!is_ours(status.st_uid)) {
     refuse(path, "belongs to user " + std::to_string(status.st_uid) +
                      ", and this process runs as user " + std::to_string(::geteuid()) +
-                     "; name a folder of your own with --cache-dir, or take over what it holds "
-                     "with: contextune store merge");
+                     "; name a folder of your own with --cache-dir, or take over its winners with: "
+                     "contextune store merge");
   }
   if ((status.st_mode & S_IWOTH) != 0) {
     refuse(path, "may be written by everybody; take that away with: chmod o-w '" + path + "'");

@@ -26,7 +26,7 @@ void list_folder(const Folder& root, const std::string& name, Trust trust, Listi
       content = {
           FileState::Damaged,
           {},
-          folder->path(file) + ": what it holds belongs into " + place.folder + '/' + place.file};
+          folder->path(file) + ": its contents belong into " + place.folder + '/' + place.file};
     }
     if (content.state != FileState::Missing)
       listing.files.push_back({name, file, folder->path(file), std::move(content)});

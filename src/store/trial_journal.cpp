@@ -130,8 +130,9 @@ std::string names_of(const std::map<TriedConfig, std::string>& in_flight) {
 std::string what_comes_next(const std::map<TriedConfig, std::string>& in_flight, bool blamed,
                             bool is_kept) {
   const std::string names = names_of(in_flight);
-  if (!is_kept) return "In flight, which is kept nowhere for the next run: " + names + ".";
-  return blamed ? "Later runs leave out what was alone in flight: " + names + "."
+  if (!is_kept)
+    return "The next run does not know what was in flight, which is kept nowhere: " + names + ".";
+  return blamed ? "Later runs leave out the config that was alone in flight: " + names + "."
                 : "The next run tries each config alone that was in flight: " + names + ".";
 }
 
@@ -147,7 +148,8 @@ std::string what_becomes_of(const TryingFile& ended, ProcessEnd end, const Known
     const bool is_blamed = first->second.suspicion == TrialJournal::Suspicion::Blamed;
     return what_comes_next(ended.in_flight, is_alone && is_blamed, true);
   }
-  return "In flight was " + names_of(ended.in_flight) +
+  return (is_alone ? "The config in flight was " : "The configs in flight were ") +
+         names_of(ended.in_flight) +
          "; none is blamed for an end that somebody wanted, and the next run tries them again.";
 }
 

@@ -24,7 +24,7 @@ std::string checked_text(const Entry& entry, const std::string& path) {
   try {
     static_cast<void>(parse_entry(text));
   } catch (const Error& error) {
-    throw Error(path + ": what was to be stored cannot be: " + error.what());
+    throw Error(path + ": the winners cannot be stored: " + error.what());
   }
   return text;
 }
@@ -55,7 +55,7 @@ UpdateNotes update_entry(const UpdateTarget& target, const std::function<void(En
   const std::string dropped = shrink(file.entry, max_file_bytes);
   if (!dropped.empty())
     notes.dropped = path + ": had become larger than " + std::to_string(max_file_bytes >> 20U) +
-                    " MiB; dropped was " + dropped;
+                    " MiB; contextune dropped " + dropped;
   lock.replace(checked_text(file.entry, path));
   return notes;
 }

@@ -51,7 +51,7 @@ class InterruptedRunsTest(StoredRuns):
                                         r"alone that was in flight: .*site second\{.*\}: block=128")
         status, _, _ = self.end(self.begin(fault="abort:second:block=128"))
         self.assertEqual(status, -signal.SIGABRT)
-        self.assertRegex(self.report(), r"\(Aborted\)\. Later runs leave out what was alone in flight: "
+        self.assertRegex(self.report(), r"\(Aborted\)\. Later runs leave out the config that was alone in flight: "
                                         r"region step, site second\{.*\}: block=128\.")
 
     def test_an_end_that_somebody_wanted_blames_nobody_and_says_so(self):
@@ -60,7 +60,7 @@ class InterruptedRunsTest(StoredRuns):
         self.wait_for(lambda: any("block=128" in path.read_text() for path in
                                   (self.work / "store" / "journal").glob("*.trying")), process)
         self.interrupt(process)
-        self.assertRegex(self.report(), r"was killed by signal 2 \(Interrupt\)\. In flight was .*block=128.*; "
+        self.assertRegex(self.report(), r"was killed by signal 2 \(Interrupt\)\. The configs? in flight (was|were) .*block=128.*; "
                                         "none is blamed")
 
     def test_a_hang_in_the_region_of_the_process_is_told_while_it_hangs(self):

@@ -93,7 +93,7 @@ class ReplayRun(unittest.TestCase):
         winners = {site["name"]: site["winner"] for site in region["sites"]}
         self.assertEqual(winners["attend"]["reason"], "pinned")
         self.assertNotIn("rotate", winners)
-        self.assertIn("excluded, decode, rotate: It is not tuned: --exclude finds something in its name.",
+        self.assertIn("excluded, decode, rotate: The kernel is not tuned: --exclude finds something in its name.",
                       report)
 
     def test_pinned_launches_say_how_many_went_so(self):

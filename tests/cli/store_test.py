@@ -217,7 +217,7 @@ class Checks(StoreTest):
     def test_a_file_in_the_wrong_place_is_found(self):
         self.write("saxpy", "256")
         os.rename(self.cache / "decode", self.cache / "other")
-        self.assertIn("what it holds belongs into decode/", self.store("check", status=1))
+        self.assertIn("its contents belong into decode/", self.store("check", status=1))
 
     def test_what_others_may_write_is_a_problem(self):
         self.write("saxpy", "256")

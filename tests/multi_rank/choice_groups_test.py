@@ -112,7 +112,7 @@ class Groups(choice_job.ChoiceTestCase):
         short = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
         for log, said in zip(self.run_job(4, "sends", PAIRS, variables=short), self.asked):
             self.assertEqual(job.winners(log), [])
-            self.assertIn("Its body is not repeated", log)
+            self.assertIn("The region's body is not repeated", log)
             self.assertIn("is not repeated", said)
 
     def test_what_is_not_tuned_says_so_at_the_call(self):

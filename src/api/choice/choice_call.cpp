@@ -68,8 +68,8 @@ void decline_live(const contextune_choice& choice, Runtime& runtime, const std::
   runtime.log().fallback(
       FallbackReason::LiveChoice, region, {},
       "'" + choice.name +
-          "' is made by several ranks, which cannot find out here what each of its "
-          "implementations does; it runs what was found elsewhere, else its default.");
+          "' runs what was found elsewhere, else its default: the several ranks that make it "
+          "cannot find out here what each of its implementations does.");
 }
 
 /// Whether the operator lets anything be searched outside of the program's own regions.

@@ -357,8 +357,8 @@ void ChoiceScreen::rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State s
   const char* const what =
       state == State::Wrong ? "' computes something else than the default and is never chosen"
       : state == State::Uncompared
-          ? "' is never chosen, because it cannot be compared: all outputs are among what the call "
-            "reads, so that what is there before cannot be told from a result"
+          ? "' is never chosen, because it cannot be compared: the call reads all its outputs, so "
+            "that earlier contents cannot be told from a result"
           : "' could not be run and is never chosen";
   const std::string why = taken_failure_clause();
   runtime_.log().fallback(reason, {}, {},

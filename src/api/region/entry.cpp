@@ -204,7 +204,7 @@ int refuse_to_repeat(Entry& entry, const std::string& why) noexcept {
     entry.untuned = true;
     fail("function '" + entry.search->as.name + "' is not tuned, since " + why + remedy);
     entry.region->give_up(FallbackReason::NotRepeatable,
-                          "It runs its default, since " + why + remedy + ".");
+                          "The function runs its default, since " + why + remedy + ".");
   } catch (const std::exception&) {
     entry.region->give_up(FallbackReason::NotRepeatable, {});  // no memory to say more
   }
@@ -418,7 +418,7 @@ int set_region_communicator(contextune_entry* entry, void* communicator) noexcep
       const std::string text =
           "region '" + search.name + "' is not tuned: its ranks were not found: " + group.why;
       now->log().fallback(group.reason, search.name, {},
-                          "Its body runs once, as it is: " + group.why + ".");
+                          "The region's body runs once, as it is: " + group.why + ".");
       mine.region = nullptr;
       mine.untuned = true;
       mine.state = State::Begun;

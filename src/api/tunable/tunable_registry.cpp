@@ -80,8 +80,8 @@ void say_no_choice(const contextune_tunable& tunable, const TunableProblem& prob
       return number == 0 ? std::string() : " " + std::to_string(number) + " " + by;
     };
     now->log().fallback(FallbackReason::NoKnobs, tunable.region_name(problem), {},
-                        "One of " + std::to_string(tunable.configs.size()) +
-                            " configs is left: nothing to tune (ruled out:" +
+                        "The tunable has one of " + std::to_string(tunable.configs.size()) +
+                            " configs left: nothing to tune (ruled out:" +
                             count(kept.pruned.by_device, "by the device") +
                             count(kept.pruned.by_kernel, "by the kernel") +
                             count(kept.pruned.by_author, "by the author") +

@@ -30,10 +30,9 @@ void examine_sandbox(const std::string& program, Findings& findings) {
   if (!filters) return;
   findings.push_back(
       {Verdict::Note, "seccomp",
-       program + " uses libseccomp: where its filter kills or traps, let pass what the limits "
-                 "(src/intercept/LIMITS.md of its documentation) name, let it refuse with an "
-                 "error, or set "
-                 "CONTEXTUNE_DISABLE=1"});
+       program + " uses libseccomp: where its filter kills or traps, let pass the calls that the "
+                 "limits (src/intercept/LIMITS.md of contextune's documentation) name. Or let the "
+                 "filter refuse them with an error, or set CONTEXTUNE_DISABLE=1"});
 }
 
 void examine_program(const std::string& program, Findings& findings) {

@@ -63,7 +63,7 @@ std::string why_not_chained(const gpu::Driver& driver) {
     if (driver.cuDeviceGet(&device, i) != CUDA_SUCCESS) continue;
     const int capability = gpu::device_facts(driver, device).compute_capability;
     if (capability == gpu::entry_wait_architecture) continue;
-    return "that is done where every GPU has compute capability 9.0, and GPU " + std::to_string(i) +
+    return "chaining needs compute capability 9.0 on every GPU, and GPU " + std::to_string(i) +
            " has " + std::to_string(capability / 10) + "." + std::to_string(capability % 10);
   }
   return {};

@@ -80,10 +80,10 @@ void examine_own_libraries(Findings& findings) {
 
 void examine_preload(const Environment& environment, Findings& findings) {
   if (const char* users = environment.find("LD_PRELOAD"); users != nullptr && *users != '\0') {
-    findings.push_back({Verdict::Note, "LD_PRELOAD",
-                        log::printable(users) +
-                            ": kept, ours is loaded behind it; a library that "
-                            "replaces dlsym as well may hide the driver from us"});
+    findings.push_back(
+        {Verdict::Note, "LD_PRELOAD",
+         log::printable(users) + ": kept, contextune's is loaded behind it; a library that "
+                                 "replaces dlsym as well may hide the driver from contextune"});
   }
   if (const char* nvtx = environment.find("NVTX_INJECTION64_PATH");
       nvtx != nullptr && *nvtx != '\0') {
@@ -131,11 +131,11 @@ void examine_filter(Findings& findings) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with("Seccomp:") || line.ends_with("\t0")) continue;
-    findings.push_back(
-        {Verdict::Note, "seccomp",
-         "a filter of system calls is in force here, as in a container: what it "
-         "refuses with an error is done without, and where it kills or traps, the "
-         "limits (src/intercept/LIMITS.md of its documentation) say what it has to let pass"});
+    findings.push_back({Verdict::Note, "seccomp",
+                        "a filter of system calls is in force here, as in a container: contextune "
+                        "does without the calls that it refuses with an error. Where it kills or "
+                        "traps, the limits (src/intercept/LIMITS.md of contextune's documentation) "
+                        "say which calls it has to let pass"});
   }
 }
 

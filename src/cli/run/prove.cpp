@@ -257,7 +257,7 @@ class Prover {
       return;
     }
     settled_ = "not settled after " + std::to_string(most_settling_runs) + " runs of " + took +
-               ": what follows is not its last word";
+               ": the figures below are not its last word";
   }
 
   void progress(const std::string& text) {

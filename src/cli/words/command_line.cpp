@@ -339,7 +339,7 @@ Request parse_reasons(Words words) {
   Parser parser(
       "contextune reasons [REASON...] [--markdown]\n\n"
       "  contextune reasons replay_memory\n\n"
-      "What a reason in the rank log means, what causes it and what to do; of all if none is "
+      "Says what a reason in the rank log means, what causes it and what to do; of all if none is "
       "named.\n--markdown prints the table of the page that documents them.\n");
   parser.app().add_flag("--markdown", markdown);
   parser.app().add_option("reason", named);

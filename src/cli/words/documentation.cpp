@@ -126,8 +126,8 @@ kernels while they are loaded (--splice). Needs no GPU and changes no file.
   moved     the wait is the second instruction, and those behind it move into the padding
   detour    the kernel first goes to the padding behind its code, waits there and comes back
 
-Only machine code of sm_90 is known that well: other architectures are counted. Of a file, the first 40
-kernels of sm_90 are listed, and all are counted.
+Only machine code of sm_90 is known that well: other architectures are counted. The first 40 kernels of
+sm_90 in a file are listed, and all are counted.
 
   --all   lists every kernel, of every architecture
   --json  for programs: all kernels; registers are null where the image does not say
@@ -170,29 +170,29 @@ that it writes put back in between; the program waits meanwhile, and goes on wit
 computed. A region that cannot be repeated exactly is tuned live, over many visits: the summary says
 why, and `contextune reasons` what to do. --mode live repeats nothing.
 
---prove N shows what tuning is worth: the program runs once as it is, with its output shown, then tuned
-until its search is settled (5 runs at most), then N times as it is and N times tuned, in turns. The outputs
-are compared in every byte, and if these differ without their numbers, as lines with times may; then the ends
-and the wall times, by pairs. A program that times itself is compared by its own clock as well:
---clock 'Total time: ([0-9.]+)' reads the first group from the last line of each output that has one, and leaves
-what it matches out of the comparison of outputs, so that the rest can be the same in every byte; more is left
-out with alternatives, as in 'Total time: ([0-9.]+)|Bandwidth.*'. Each run reads the standard input anew if that
-is a file, else nothing. The status is that of the first run, or 1 where tuned runs did something else.
+--prove N shows what tuning is worth. The program runs once as it is, with its output shown, then tuned
+until its search is settled (5 runs at most). Then it runs N times as it is and N times tuned, in turns. The
+outputs are compared in every byte, and if these differ without their numbers, as lines with times may; then
+the ends and the wall times, by pairs. A program that times itself is compared by its own clock as well:
+--clock 'Total time: ([0-9.]+)' reads the first group from the last line of each output that has one. The text
+that it matches is left out of the comparison of outputs, so that the rest can be the same in every byte. More
+is left out with alternatives, as in 'Total time: ([0-9.]+)|Bandwidth.*'. Each run reads the standard input anew
+if that is a file, else nothing. The status is that of the first run, or 1 where tuned runs did something else.
 
 -n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
 another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0
 reads the standard input, the others have none; their output is not touched. Signals reach all of
 them. Under torchrun, mpirun or srun leave -n out, and say --distributed on: they start the ranks,
-and each finds the others; without it, those do that make an NCCL communicator.
+and each finds the others. Without --distributed on, only ranks that make an NCCL communicator do.
 If a rank fails the others are left alone, as they may end by themselves and say why: the status is
 that of the first that failed, after all have ended. --kill-on-failure ends them, as torchrun and
 mpirun do.
 
 Exit status: that of the program; 127 if it was not found, 126 if it cannot be run, 125 if
-contextune itself could not start. That is also the status where it is known before the start that the
-run can come to nothing: a space file, region, option or variable that cannot be used, a log folder that
-cannot be written, --only and --exclude that leave nothing, a --force that is no config of a kernel which a
-space file declares. The program is then not started.
+contextune itself could not start. 125 is also the status, and the program is not started, where it is known
+before that the run can come to nothing: a space file, region, option or variable cannot be used, the log
+folder cannot be written, --only and --exclude leave nothing, or --force names no config of a kernel which a
+space file declares.
 
 A flag goes before its variable, and a variable before the default. Switches take no value, or =off.
 
@@ -216,8 +216,8 @@ Options
   text += "  --clock REGEX\n" +
           wrapped(
               "With --prove: compare what the program measures itself, the number in the "
-              "expression's first group, in the last line of its output that has one; what "
-              "it matches is left out where outputs are compared",
+              "expression's first group, in the last line of its output that has one. The "
+              "text that it matches is left out where outputs are compared",
               6);
   text += "  --space-out FILE\n" +
           wrapped(
@@ -236,10 +236,10 @@ std::string logs_help() {
   contextune logs --run all --json | python3 -m json.tool
   contextune logs --nccl-csv nccl_tuner.conf
 
-Rebuilds, for each rank, how every region was tuned (replayed, or live and why), the configs of each site by
-time, the fastest first (median of its samples, spread from the fastest to the slowest, what became of it),
-what was not tuned and why, and with --passes which config every site ran in every pass. Ranks that tuned
-together are told of once: the winners with the times of each rank, the slowest rank, on how many
+Rebuilds, for each rank, how every region was tuned: replayed, or live and why. Lists the configs of each
+site by time, the fastest first: median of its samples, spread from the fastest to the slowest, what became
+of it. Says what was not tuned and why, and with --passes which config every site ran in every pass. Ranks
+that tuned together are told of once: the winners with the times of each rank, the slowest rank, on how many
 batches all agree, how long each waited, and all in which they differ. A run of several ranks is shown
 whole, or not at all once one of them has run again. A line that cannot be read is listed as file:line
 with the reason.
@@ -294,8 +294,8 @@ also be the file that `list` shows.
   show NAME       every site with its winner, why it won and its times; --history: what it replaced
   diff A B        compares two stores, or two files of any hardware: sites that only one of them has,
                   and sites with other winners
-  merge FOLDER... takes in what other stores hold, whoever's they are. Of two winners of a site the
-                  one tuned later counts, the other goes into its history
+  merge FOLDER... takes in what other stores hold, whoever's they are. Where two hold a winner of a
+                  site, the one tuned later counts, and the other goes into its history
   check           reads every file and says what is wrong where; changes nothing
   remove NAME     removes what is stored of NAME, on all hardware, and says what that was
   export NAME     writes results for other tools; --site SITE: of that site alone

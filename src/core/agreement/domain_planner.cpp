@@ -81,7 +81,7 @@ std::optional<std::vector<std::uint32_t>> decode_domain(const Payload& answer) {
 Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said, std::string& why) {
   DomainReport report;
   if (topic.ranks.size() != 1 || said.size() != 1 || !decode(said.front(), report)) {
-    why = "what a rank said about its communicators cannot be read";
+    why = "a rank's report on its communicators cannot be read";
     return {};
   }
   if (regions_.size() >= most_regions && !regions_.contains(report.region)) {

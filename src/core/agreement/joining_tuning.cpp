@@ -155,8 +155,8 @@ void JoiningTuning::explain_unfinished() {
   inner_->explain_unfinished();
   if (!seeks_ || std::exchange(said_, true)) return;
   observer_.fallback(FallbackReason::NoAgreement, no_site,
-                     "By entry " + std::to_string(entries_) +
-                         " the ranks had not found out who has to do with this region.");
+                     "The ranks had not found out by entry " + std::to_string(entries_) +
+                         " which of them have to do with this region.");
 }
 
 }  // namespace contextune

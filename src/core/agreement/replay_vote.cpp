@@ -53,7 +53,8 @@ ReplayVerdict verdict_of(std::span<const ReplayVote> votes, std::span<const std:
     all_may_later = all_may_later && votes[i].may_later;
     // Who cannot ever says more than who cannot now.
     if (verdict.why.empty() || !votes[i].may_later)
-      verdict.why = "It cannot be replayed on " + name_of_rank(ranks[i]) + ": " + votes[i].why;
+      verdict.why =
+          "The region cannot be replayed on " + name_of_rank(ranks[i]) + ": " + votes[i].why;
   }
   if (!verdict.why.empty()) {
     verdict.may_later = all_may_later;
@@ -73,14 +74,14 @@ ReplayVerdict verdict_of(std::span<const ReplayVote> votes, std::span<const std:
           communicators.try_emplace(one.id, Seen{one.ranks, one.calls, ranks[i], 0});
       ++at->second.num_votes;
       if (at->second.calls == one.calls && at->second.ranks == one.ranks) continue;
-      verdict.why = "Its collectives are others on " + name_of_rank(at->second.first) +
+      verdict.why = "The region's collectives are others on " + name_of_rank(at->second.first) +
                     " than on " + name_of_rank(ranks[i]) + ", so they cannot be repeated together.";
       return verdict;
     }
   }
   for (const auto& [id, seen] : communicators) {
     if (seen.num_votes == seen.ranks) continue;
-    verdict.why = "It has collectives of " + std::to_string(seen.ranks) + " ranks, " +
+    verdict.why = "The region has collectives of " + std::to_string(seen.ranks) + " ranks, " +
                   std::to_string(seen.num_votes) + " of which have them in this region.";
     return verdict;
   }

@@ -104,14 +104,14 @@ Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) 
 void SharedTuning::leave_unknown(Agreement& agreement, double seconds) {
   agreement.verdict = Verdict::Unknown;
   agreement.why = "neither rank 0 nor another has said in " + seconds_text(seconds) +
-                  " what was decided after this one had voted";
+                  " what was decided after this rank had voted";
 }
 
 void SharedTuning::explain_unfinished() {
   if (failed_ || finished() || refusals_ == 0 || std::exchange(explained_, true)) return;
   observer_.fallback(FallbackReason::NoAgreement, no_site,
-                     "By entry " + std::to_string(entries_) + " the ranks had not agreed in " +
-                         std::to_string(refusals_) + " attempts, so this one ran what was known " +
+                     "The ranks had not agreed by entry " + std::to_string(entries_) + ", in " +
+                         std::to_string(refusals_) + " attempts, so this rank ran what was known " +
                          "before: " + last_refusal_ + ".");
 }
 
@@ -168,7 +168,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       }
       return release_decisions();
     }
-    event.why = "what the ranks agreed on cannot be read";
+    event.why = "the ranks' agreement cannot be read";
     event.verdict = Verdict::Unknown;
   }
   release_decisions();

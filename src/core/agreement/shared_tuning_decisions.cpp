@@ -105,7 +105,7 @@ void SharedTuning::commit_leases(const Batch& batch) {
       period->second.leased = true;
     if (why.empty()) continue;
     observer_.fallback(FallbackReason::InternalError, here,
-                       "What all ranks agreed on cannot be kept here: " + why + ".");
+                       "This rank cannot keep what all ranks agreed on: " + why + ".");
   }
 }
 

@@ -45,9 +45,10 @@ void Tuning::Engine::fail_as_seen(const SiteResult& seen, std::uint32_t config, 
   observer_.fallback(FallbackReason::CommMemory, seen.site,
                      "Config " + std::to_string(config) + " of '" + site.spec.name +
                          "' is given up: its algorithm took " + text_of(seen.connection_bytes) +
-                         " of device memory for its connections, which stay until the communicator "
-                         "ends, and --comm-memory lets it take " +
-                         text_of(options_.comm_memory) + "; with more it is tried again.");
+                         " of device memory for its connections, and --comm-memory allows " +
+                         text_of(options_.comm_memory) +
+                         ". The connections stay until the communicator ends; with a larger "
+                         "--comm-memory the config is tried again.");
   if (has_trials) return;
   // No trial of its own tells what became of it.
   TrialEvent event;
@@ -99,8 +100,8 @@ void Tuning::Engine::overrun(double now) {
     event.status = TrialStatus::TimedOut;
     observer_.trial(event);
   } else if (!tried.empty()) {
-    blame = " Of the " + std::to_string(tried.size()) +
-            " configs that were under way none is blamed for it yet.";
+    blame = " None of the " + std::to_string(tried.size()) +
+            " configs that were under way is blamed for it yet.";
   }
   observer_.fallback(FallbackReason::TrialTimeout, no_site,
                      "A pass had not ended after trial_timeout, " +

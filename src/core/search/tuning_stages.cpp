@@ -205,9 +205,10 @@ bool Tuning::Engine::trials_cost_too_much() const {
 void Tuning::Engine::finish_table() {
   if (over_budget(false) && !said_over_budget_) {
     said_over_budget_ = true;
-    observer_.fallback(FallbackReason::Budget, no_site,
-                       "The limit on passes or time was reached after " + std::to_string(passes_) +
-                           " passes; what was not shown to be better keeps its default.");
+    observer_.fallback(
+        FallbackReason::Budget, no_site,
+        "The tuning reached its limit on passes or time after " + std::to_string(passes_) +
+            " passes; sites without a config shown to be better keep their default.");
   }
   settle_sites(true);
   const bool in_pieces =

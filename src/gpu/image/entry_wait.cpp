@@ -30,7 +30,7 @@ constexpr std::array<NoEntryWaitInfo, 7> no_entry_waits = {{
     {NoEntryWait::Relocation, "relocation",
      "The driver changes instructions in the place that a wait needs."},
     {NoEntryWait::NoRoom, "no_room",
-     "Behind its code is no padding, or too little for a detour where the code cannot move."},
+     "Its code has no padding behind it, or too little for a detour where the code cannot move."},
 }};
 
 constexpr Elf64_Half machine_of_gpus = 190;

@@ -90,7 +90,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
     }
     if (repeats_)
       search_.stop(FallbackReason::NoRendezvous,
-                   "The region is not repeated, because other ranks would not: " +
+                   "The region is not repeated, because other ranks would not repeat it: " +
                        (obstacle.empty() ? why : obstacle) + ".");
   }
   if (!why.empty()) {
@@ -204,11 +204,11 @@ std::vector<std::uint32_t> RegionCollectives::too_large_to_connect(
       free_bytes >= needed) {
     return {};
   }
-  log_.fallback(
-      FallbackReason::CommMemory, region_, label,
-      "Algorithms without connections are not tried: " + std::to_string(free_bytes >> 20U) +
-          " MiB of device memory are free, and " + std::to_string(needed >> 20U) +
-          " MiB may be needed, --comm-memory for each of them.");
+  log_.fallback(FallbackReason::CommMemory, region_, label,
+                "Algorithms that have no connections yet are not tried: " +
+                    std::to_string(free_bytes >> 20U) + " MiB of device memory are free, and " +
+                    std::to_string(needed >> 20U) +
+                    " MiB may be needed, --comm-memory for each algorithm.");
   return to_connect;
 }
 

@@ -151,7 +151,7 @@ void ChainedGraph::chain(CUgraph copy, std::set<CUgraphNode>& followed,
   }
   if (waiting.empty()) {
     if (ordinary != 0) return;
-    throw Error("No kernel of it may start as the one before it ends.");
+    throw Error("No kernel of the graph may start as the one before it ends.");
   }
   gpu::check(driver_,
              driver_.cuGraphRemoveDependencies_v2(copy, plain.from.data(), plain.to.data(),

@@ -243,7 +243,7 @@ CUresult GraphLaunches::launch(const GraphCall& call, Watch watch) noexcept {
   const auto graph = services_.graphs.find(call.exec);
   if (graph == nullptr) {
     services_.log.fallback(FallbackReason::GraphUntunable, region_.name(), {},
-                           "A graph was instantiated where it was not seen.");
+                           "A CUDA graph was instantiated where contextune did not see it.");
     return unknown(call, watch);
   }
   std::optional<CUresult> made;

@@ -125,7 +125,7 @@ void KnownGraph::change() noexcept {
   drop_instances();
   regions.clear();
   try {
-    why_not_ = "The program has changed it since.";
+    why_not_ = "The program has changed the graph since.";
   } catch (const std::exception&) {
     nodes_.reset();
   }
@@ -141,15 +141,15 @@ GraphTable::GraphTable(const gpu::Driver& driver, const contextune_frontend* fro
 }
 
 std::string GraphTable::clone(CUgraph graph, unsigned long long flags, CUgraph& made) const {
-  if (!usable_) return "The driver lacks what making other instantiations needs.";
+  if (!usable_) return "The driver lacks functions that other instantiations of the graph need.";
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-    return "It may be launched from the device.";
+    return "The graph may be launched from the device.";
   }
   const gpu::RelaxedCapture relaxed(driver_);
   const CUresult result = driver_.cuGraphClone(&made, graph);
   if (result == CUDA_SUCCESS) return {};
   made = nullptr;
-  return "It cannot be cloned: " + gpu::describe(driver_, result) + ".";
+  return "The graph cannot be cloned: " + gpu::describe(driver_, result) + ".";
 }
 
 void GraphTable::instantiated(contextune_fn fn, void* const* args) noexcept {
@@ -238,7 +238,7 @@ CUresult GraphTable::as_written(const GraphCall& call) noexcept {
 std::string GraphTable::unreplayable(CUgraphExec exec) noexcept {
   try {
     const auto graph = find(exec);
-    if (graph == nullptr) return "A graph was instantiated where it was not seen.";
+    if (graph == nullptr) return "A CUDA graph was instantiated where contextune did not see it.";
     const std::lock_guard lock(graph->mutex);
     if (graph->clone() == nullptr || graph->was_changed()) return graph->why_not();
     return why_unreplayable(driver_, graph->clone());

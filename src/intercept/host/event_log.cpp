@@ -20,7 +20,7 @@ void EventLog::fallback(FallbackReason reason, std::string_view region, std::str
     if (said == Said::Before) return;
     log::write_fallback(log_, reason, region, site, text);
     if (said == Said::Last)
-      log::write_fallback(log_, reason, {}, {}, "Of this reason no more lines are written.");
+      log::write_fallback(log_, reason, {}, {}, "The log gets no more lines with this reason.");
   } catch (...) {
     // No memory for a log line: the line is lost.
   }

@@ -120,8 +120,8 @@ std::string why_too_large(std::string_view text) {
       all.add(open.last);
     }
     if (all.atoms > most_atoms || all.repetitions > most_repetitions) {
-      return "what it repeats is too much when it is written out; write fewer of * + ? and {m,n} "
-             "inside of each other";
+      return "its repetitions are too much when they are written out; write fewer of * + ? and "
+             "{m,n} inside of each other";
     }
   }
   return {};

@@ -29,11 +29,11 @@ const char* why_single(CUgraphNodeType type) {
       return nullptr;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-      return "It allocates memory.";
+      return "The graph allocates memory.";
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-      return "It has conditional nodes.";
+      return "The graph has conditional nodes.";
     default:
-      return "It has nodes of a kind that is not known here.";
+      return "The graph has nodes of a kind that is not known here.";
   }
 }
 
@@ -47,15 +47,15 @@ const char* why_once(CUgraphNodeType type) {
     case CU_GRAPH_NODE_TYPE_EMPTY:
       return nullptr;
     case CU_GRAPH_NODE_TYPE_HOST:
-      return "It calls host functions.";
+      return "The graph calls host functions.";
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return "It records or waits for events.";
+      return "The graph records or waits for events.";
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-      return "It uses external semaphores.";
+      return "The graph uses external semaphores.";
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      return "It waits for or writes values in memory.";
+      return "The graph waits for or writes values in memory.";
     default:
       return why_single(type);
   }
@@ -103,7 +103,7 @@ GraphKernel read_kernel(const gpu::Driver& driver, CUgraphNode node) {
   const auto updatable =
       attribute_of(driver, node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
   if (updatable.deviceUpdatableKernelNode.deviceUpdatable != 0) {
-    throw Error("The device may change its kernels.");
+    throw Error("The device may change the graph's kernels.");
   }
   // An attribute that is not set reads as 0.
   const auto note = [&](CUkernelNodeAttrID id, const auto& is_set) {
@@ -121,7 +121,7 @@ GraphKernel read_kernel(const gpu::Driver& driver, CUgraphNode node) {
 }
 
 CUgraph child_of(const gpu::Driver& driver, CUgraphNode node) {
-  if (driver.cuGraphChildGraphNodeGetGraph == nullptr) throw Error("It has child graphs.");
+  if (driver.cuGraphChildGraphNodeGetGraph == nullptr) throw Error("The graph has child graphs.");
   CUgraph child = nullptr;
   gpu::check(driver, driver.cuGraphChildGraphNodeGetGraph(node, &child),
              "cuGraphChildGraphNodeGetGraph");
@@ -205,7 +205,7 @@ std::vector<CUgraphNode> nodes_of(const gpu::Driver& driver, CUgraph graph) {
 GraphNodes::GraphNodes(const gpu::Driver& driver, CUgraph graph) {
   const std::vector<CUgraphNode> nodes = nodes_of(driver, graph);
   if (nodes.size() > most_nodes) {
-    throw Error("It has more than " + std::to_string(most_nodes) + " nodes.");
+    throw Error("The graph has more than " + std::to_string(most_nodes) + " nodes.");
   }
   std::vector<CUgraphNodeType> types;
   for (CUgraphNode node : nodes) {
@@ -286,7 +286,7 @@ std::vector<GraphCopy> copies_of(const gpu::Driver& driver, CUgraph graph) {
     if (type != CU_GRAPH_NODE_TYPE_MEMCPY) continue;
     CUDA_MEMCPY3D copy{};
     if (driver.cuGraphMemcpyNodeGetParams == nullptr)
-      throw Error("It copies what the driver does not tell.");
+      throw Error("The graph copies what the driver does not tell.");
     gpu::check(driver, driver.cuGraphMemcpyNodeGetParams(node, &copy),
                "cuGraphMemcpyNodeGetParams");
     copies.push_back({copy.dstDevice, copy.srcDevice});
@@ -299,7 +299,7 @@ std::string why_unreplayable(const gpu::Driver& driver, CUgraph graph) {
     const CUgraphNodeType type = type_of(driver, node);
     if (const char* why = why_once(type)) return why;
     if (type == CU_GRAPH_NODE_TYPE_MEMCPY && leaves_device_memory(driver, node)) {
-      return "It copies from or to the host or an array.";
+      return "The graph copies from or to the host or an array.";
     }
     if (type != CU_GRAPH_NODE_TYPE_GRAPH) continue;
     if (std::string why = why_unreplayable(driver, child_of(driver, node)); !why.empty())

@@ -108,7 +108,7 @@ bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double second
   const std::optional<CUresult> result = wait_for(driver, context, seconds, captures);
   if (!result) {
     const auto whole = static_cast<int>(std::max(seconds, busy_seconds(context)));
-    why = "it was still at work after " + std::to_string(whole) + " s";
+    why = "the GPU was still at work after " + std::to_string(whole) + " s";
     return false;
   }
   if (*result != CUDA_SUCCESS) why = gpu::describe(driver, *result);

@@ -65,8 +65,9 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
                                              collectives_.get());
   }
   if (options.flush_l2 && !flush_l2_) {
-    services.log.fault("flush_l2 does nothing in region '" + this->name() +
-                       "': only a body that is repeated gets work of ours between its passes");
+    services.log.fault(
+        "flush_l2 does nothing in region '" + this->name() +
+        "': only a body that is repeated gets work of contextune between its passes");
   }
 }
 
@@ -177,8 +178,8 @@ bool TunedRegion::may_repeat() noexcept {
     if (services().ranks.may_differ(options_)) return true;  // find_ranks() is to tell
     if (!collectives_->may_repeat()) {
       search_.say_untuned(FallbackReason::NoRendezvous,
-                          "The program has communicators with other processes, which do not tune "
-                          "the region together: its body is not repeated.");
+                          "The region's body is not repeated: the program has communicators with "
+                          "other processes, which do not tune the region together.");
       return false;
     }
     search_.ranks().repeat_together({});
@@ -217,18 +218,19 @@ bool TunedRegion::find_ranks(bool has_looked) noexcept {
       }
     }
     if (group.ranks.empty()) {
-      stop(group.reason, "Its body is not repeated: " + why + ".");
+      stop(group.reason, "The region's body is not repeated: " + why + ".");
       return false;
     }
     if (!group.is_whole_job) search_.ranks().limit_to(group.ranks);
     if (!group.is_whole_job && !group.is_cut_short)
-      log::write_ranks_of_region(services().log.lines(), name(), text_of_ranks(group.ranks),
-                                 "These ranks tune it by themselves: " + group.found_by + ".");
+      log::write_ranks_of_region(
+          services().log.lines(), name(), text_of_ranks(group.ranks),
+          "These ranks tune the region by themselves: " + group.found_by + ".");
     if (!group.is_whole_job && group.is_cut_short) {
       services().log.fallback(FallbackReason::NoAgreement, name(), {},
-                              "With --scope auto the ranks that have come tune it by themselves, "
-                              "which are " +
-                                  text_of_ranks(group.ranks) + ": the others did not in time.");
+                              "With --scope auto these ranks tune the region by themselves, as the "
+                              "others did not come in time: " +
+                                  text_of_ranks(group.ranks) + ".");
     }
     if (!used.empty()) search_.ranks().repeat_together({});
     return true;

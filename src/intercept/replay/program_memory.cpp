@@ -28,7 +28,8 @@ void note_variables(const RegionServices& services, CUcontext context, int devic
   for (const auto& [owner, use] : services.variables.of_used()) {
     if (!use->unknown.empty()) {
       decline(FallbackReason::UnknownMemory,
-              "A module whose kernels the program has: " + use->unknown + ".");
+              "The memory of a module whose kernels the program has is not known: " + use->unknown +
+                  ".");
     }
     for (const gpu::VariableRange& variable : use->variables) {
       if (variable.kind == gpu::VariableKind::Constant) continue;
@@ -68,7 +69,8 @@ std::vector<gpu::MemoryRange> program_memory(const RegionServices& services, CUc
     if (device >= 0 && one.device != device) decline(FallbackReason::SeveralDevices, {});
     device = one.device;
     if (!is_there(services.driver, one)) {
-      decline(FallbackReason::UnknownMemory, "Memory was given back without being seen to be.");
+      decline(FallbackReason::UnknownMemory,
+              "The program gave back memory where contextune did not see it.");
     }
     ranges.push_back({one.begin, one.bytes});
   }

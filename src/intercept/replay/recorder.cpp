@@ -78,7 +78,8 @@ Recording Recorder::end() noexcept {
     recording_.obstacle = {FallbackReason::OtherThread, {}, false};
   }
   if (!recording_.obstacle && recording_.open_groups != 0) {
-    recording_.obstacle = {FallbackReason::Collective, "It ends inside a group of NCCL's.", false};
+    recording_.obstacle = {FallbackReason::Collective, "The region ends inside a group of NCCL's.",
+                           false};
   }
   if (!recording_.obstacle && versions_ != this->versions()) {
     recording_.obstacle = {FallbackReason::ReplayAllocation, {}, true};
@@ -120,7 +121,7 @@ bool Recorder::is_ours() noexcept {
   if (thread_ != this_thread_number()) {
     set_obstacle({FallbackReason::OtherThread, {}, false});
   } else if (context != context_) {
-    set_obstacle({FallbackReason::SeveralDevices, "It works in several contexts.", false});
+    set_obstacle({FallbackReason::SeveralDevices, "The region works in several contexts.", false});
   }
   return !recording_.obstacle;
 }
@@ -344,7 +345,7 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
   const auto is_host = [this](CUdeviceptr address) {
     if (const auto known = allocations_.find(address)) {
       if (known->of_nccl)
-        obstruct(FallbackReason::UnknownMemory, "It copies from or to memory of NCCL's.");
+        obstruct(FallbackReason::UnknownMemory, "The region copies from or to memory of NCCL's.");
       return known->kind == AllocationKind::Host;
     }
     unsigned type = 0;
@@ -354,7 +355,7 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
       return true;
     }
     obstruct(FallbackReason::UnknownMemory,
-             "It copies from or to memory whose allocation was not seen.", true);
+             "The region copies from or to memory whose allocation was not seen.", true);
     return false;
   };
   const bool any_kind =

@@ -157,7 +157,7 @@ void Recorder::note_wait(CUstream stream, CUevent event) {
     if (place == events_.end() && !imported_events_.contains(event)) return;
     if (place == events_.end()) {
       return set_obstacle({FallbackReason::SharedMemory,
-                           "It waits for an event that may be another process's.", false});
+                           "The region waits for an event that may be another process's.", false});
     }
     operation.event = place->second;
   }

@@ -10,7 +10,7 @@ namespace contextune::intercept {
 namespace {
 
 std::string calls_nccl() {
-  return "It calls NCCL in a way that cannot be repeated: ";
+  return "The region calls NCCL in a way that cannot be repeated: ";
 }
 
 }  // namespace
@@ -21,7 +21,8 @@ bool Recorder::may_record(const contextune_nccl_call& call) {
     return false;
   };
   if (call.kind == contextune_nccl_communicator) {
-    obstruct(FallbackReason::ReplayAllocation, "It makes or ends a communicator of NCCL.", true);
+    obstruct(FallbackReason::ReplayAllocation, "The region makes or ends a communicator of NCCL.",
+             true);
     return false;
   }
   if (frontend_->nccl_can_repeat == nullptr || frontend_->nccl_can_repeat(&call) == 0)

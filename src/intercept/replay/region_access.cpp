@@ -289,7 +289,7 @@ class Finder {
     add_sources(steering);  // what steers is made of it
     if (std::any_of(received_.begin(), received_.end(),
                     [&](CUdeviceptr begin) { return steering.contains(begin); }))
-      return fail("what comes from other ranks decides where the region goes");
+      return fail("data from other ranks decides where the region goes");
     std::set<CUdeviceptr> written;
     for (const Step& step : steps_) written.insert(step.writes.begin(), step.writes.end());
     for (const CUdeviceptr begin : written) {

@@ -138,7 +138,8 @@ void RegionReplay::note_own_bytes() noexcept {
 
 void RegionReplay::forget_context(CUcontext context, bool gone) noexcept {
   if (context != context_ || (memory_ == nullptr && unneeded_.empty())) return;
-  services_.recorder.obstruct(FallbackReason::ReplayAllocation, "It destroys a context.", true);
+  services_.recorder.obstruct(FallbackReason::ReplayAllocation, "The region destroys a context.",
+                              true);
   if (!gone) drop_memory(0);
   if (services_.recorder.busy()) return;  // by another thread, whose context the program destroys
   const std::lock_guard lock(memory_mutex_);
@@ -253,12 +254,13 @@ void RegionReplay::vote(const Recording& recording, std::optional<Recording::Obs
           "see --tolerance.";
     }
     if (refusal.empty() && ranks_ == nullptr && !vote.communicators.empty())
-      refusal = "Its collectives wait for ranks that are not tuned together with this one.";
+      refusal =
+          "The region's collectives wait for ranks that are not tuned together with this rank.";
     if (!refusal.empty()) own = {FallbackReason::Collective, std::move(refusal), false};
   }
   if (!own && ranks_ != nullptr && ranks_->lockstep().waited_seconds() > options_.presync_timeout &&
       replays_ == 0) {
-    own = {FallbackReason::Collective, "Its ranks come to its end too far apart.", false};
+    own = {FallbackReason::Collective, "The region's ranks come to its end too far apart.", false};
   }
   if (ranks_ == nullptr) {
     if (own) throw Declined{std::move(*own)};

@@ -65,8 +65,8 @@ std::string RegionReplay::why_not_covered(const Config& one) const {
   const auto found = access_.sites.find(one.first);
   if (found != access_.sites.end() && !found->second.unknown.empty()) return found->second.unknown;
   if (fills_ && has_unknown_code(one))
-    return "the code of what it launches is not known, and may read what the region writes";
-  return "what it writes may decide where the region goes, or has no copy";
+    return "the code that it launches is not known, and may read what the region writes";
+  return "memory that it writes may decide where the region goes, or has no copy";
 }
 
 void RegionReplay::drop_wrong(Trials& trials) const {
@@ -140,7 +140,7 @@ bool RegionReplay::are_right_when_filled(Replayer& replayer, Trials& trials,
     memory_->drop_reference();
     replayer.forget_reference();
   }
-  if (!fills_) access_.unknown = "on other contents the defaults differ from run to run";
+  if (!fills_) access_.unknown = "the defaults differ from run to run on other contents";
   return fills_ && !must_stop();
 }
 
@@ -214,12 +214,11 @@ bool RegionReplay::waits_for_other_contents(const Replayer& replayer) {
     search_.screening().leave_uncompared(
         *site, config,
         begin +
-            (may_later
-                 ? "is left to the next run, because one visit does not show whether it is "
-                   "right, and the others do not wait for it: "
-                 : "is never chosen, because it was not compared: what the region writes was "
-                   "there before or changed alike in all visits, and something else cannot be "
-                   "put there: ") +
+            (may_later ? "is left to the next run, because one visit does not show whether it is "
+                         "right, and the other configs do not wait: "
+                       : "is never chosen, because it was not compared. The region's results were "
+                         "there before or changed alike in all visits, and something else cannot "
+                         "be put there: ") +
             why_not_covered(one) + ".");
   }
   if (waits && !open.empty()) {

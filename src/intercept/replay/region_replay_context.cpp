@@ -21,7 +21,7 @@ void RegionReplay::find_whether_it_repeats(Replayer& replayer) {
   if (repeats_) return;
   why_restored_ = why_not_on_own_results(replayer);
   if (why_restored_.empty() && !computes_the_same_again(replayer))
-    why_restored_ = "on what it left itself it computes something else";
+    why_restored_ = "run on its own results it computes something else";
   repeats_ = why_restored_.empty();
 }
 
@@ -36,7 +36,7 @@ std::string RegionReplay::why_not_on_own_results(const Replayer& replayer) const
   if (!std::all_of(dirty.begin(), dirty.end(), [this](const gpu::MemoryRange& block) {
         return is_within(block, access_.free);
       }))
-    return "what it changes may decide where it goes";
+    return "memory that it changes may decide where it goes";
   if (!fills_ || free_.size() != access_.free.size()) return "not all that it may write has a copy";
   for (const Site* site : replayer.sites()) {
     const auto found = access_.sites.find(site);

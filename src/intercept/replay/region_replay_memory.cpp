@@ -101,9 +101,10 @@ void RegionReplay::learn() {
       learned_.push_back(whole);
     }
   }
-  decline_for(
-      FallbackReason::ReplayMemory,
-      "Not all memory can be copied; this visit told what has to be, and the next is tried.", true);
+  decline_for(FallbackReason::ReplayMemory,
+              "Not all memory can be copied; this visit showed which memory has to be, and the "
+              "next visit is tried.",
+              true);
 }
 
 void RegionReplay::memory_is_lost(const std::string& why) noexcept {

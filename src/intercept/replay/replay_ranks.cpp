@@ -27,14 +27,15 @@ ReplayVerdict ReplayRanks::vote(const ReplayVote& vote) {
       encode(vote), did_not_meet.load() ? short_wait_seconds : Lockstep::as_long_as_said);
   if (!all) {
     did_not_meet.store(true);
-    refused.why = "Its ranks could not agree whether to replay it: " + lockstep_->why() + ".";
+    refused.why =
+        "The region's ranks could not agree whether to replay it: " + lockstep_->why() + ".";
     return refused;
   }
   std::vector<ReplayVote> votes;
   for (const Payload& one : *all) {
     auto read = decode_vote(one);
     if (!read) {
-      refused.why = "What a rank said of its replay cannot be read.";
+      refused.why = "A rank's report on its replay cannot be read.";
       return refused;
     }
     votes.push_back(std::move(*read));
@@ -75,8 +76,8 @@ ReplayRanks::Findings ReplayRanks::exchange(bool right, bool must_stop, std::uin
     all.must_stop = from.number<std::uint8_t>() != 0 || all.must_stop;
     all.numbers.push_back(from.number<std::uint32_t>());
     if (from.failed() || from.left() != 0) {
-      lockstep_->leave("what one of them said cannot be read");
-      throw RanksLost("What a rank said of its replay cannot be read.");
+      lockstep_->leave("the report of one of them cannot be read");
+      throw RanksLost("A rank's report on its replay cannot be read.");
     }
   }
   return all;
@@ -96,11 +97,11 @@ std::vector<ReplayVote::Communicator> communicators_of(const Recording& recordin
     const auto known = collective_calls().find(call.comm);
     if (known && known->ranks == 1) continue;
     if (!known || known->tuner_id == 0 || known->ranks < 1) {
-      refusal = "It has collectives of a communicator of which NCCL does not say which it is.";
+      refusal = "The region has collectives of a communicator that NCCL does not identify.";
       return {};
     }
     if (known->nodes != 1) {
-      refusal = "It has collectives of ranks on several hosts, which are not repeated.";
+      refusal = "The region has collectives of ranks on several hosts, which are not repeated.";
       return {};
     }
     Calls& calls = all[known->tuner_id];

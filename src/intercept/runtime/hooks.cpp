@@ -55,12 +55,13 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
       return runtime->services().captures.begin(capture_stream(fn, args));
     case contextune_fn_cuGraphExecDestroy:
       runtime->services().recorder.obstruct(FallbackReason::ReplayAllocation,
-                                            "It destroys a graph.", true);
+                                            "The region destroys a graph.", true);
       return runtime->services().graphs.destroyed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuTexObjectDestroy:
     case contextune_fn_cuSurfObjectDestroy:
       return runtime->services().recorder.obstruct(
-          FallbackReason::ReplayAllocation, "It destroys a texture or surface object.", true);
+          FallbackReason::ReplayAllocation, "The region destroys a texture or surface object.",
+          true);
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
       return runtime->stream_goes_away(argument<CUstream>(args, 0));
@@ -190,7 +191,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
     case contextune_fn_cuGraphNodeSetEnabled:
       runtime.services().recorder.obstruct(FallbackReason::GraphUnreplayable,
-                                           "It changes a graph.");
+                                           "The region changes a graph.");
       return runtime.submission().graphs().changed(fn, args);
     case contextune_fn_cuIpcOpenEventHandle:
       return runtime.services().recorder.event_imported(*argument<CUevent*>(args, 0));

@@ -21,7 +21,7 @@ constexpr double most_end_seconds = 2;
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
   submission_.forget_stream(stream);
   captures_.end(stream);
-  recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
+  recorder_.obstruct(FallbackReason::ReplayAllocation, "The region destroys a stream.", true);
   graphs_.forget_stream(stream);
   for (LaunchRegion* region : regions_.all()) region->forget_stream(stream);
 }

@@ -107,11 +107,11 @@ Memo* Binding::start_answers(std::uint64_t reads, std::string& why) {
   const auto of_kernel = std::count_if(
       memos_.begin(), memos_.end(), [this](const KernelMemo& one) { return one.kernel == kernel; });
   if (of_kernel >= most_of_kernel) {
-    why = "The arguments that its rule reads change all the time.";
+    why = "The arguments that the kernel's rule reads change all the time.";
     return nullptr;
   }
   if (memos_.size() >= most_memos) {
-    why = "Its handle has meant too many kernels, one after another.";
+    why = "The kernel's handle has meant too many kernels, one after another.";
     return nullptr;
   }
   auto made = std::make_unique<Memo>(reads, kernel->identity.parameters);

@@ -107,7 +107,7 @@ void SiteTable::refresh(Binding& binding, const Launch& launch) {
         std::memory_order_relaxed);
     if (kernel != nullptr && !kernel->why_excluded.empty() && !only_look_) {
       services_.log.fallback(FallbackReason::Excluded, region_, kernel->identity.name,
-                             "It is not tuned: " + std::string(kernel->why_excluded) + ".");
+                             "The kernel is not tuned: " + std::string(kernel->why_excluded) + ".");
     }
     const bool wanted = kernel != nullptr && !kernel->excluded && !only_look_;
     if (wanted && binding.provider == nullptr) {
@@ -181,7 +181,7 @@ Resolved* SiteTable::remember(Binding& binding, const Launch& launch, Site& site
   settled_changed();
   if (resolved == nullptr) {
     run_as_written(binding, FallbackReason::RuleError,
-                   "An argument that its rule reads cannot be found.");
+                   "An argument that the kernel's rule reads cannot be found.");
   }
   return resolved;
 }

@@ -83,10 +83,10 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (stored_->was_fatal()) {
       is_fatal_ = is_settled_ = true;
       loads_.leave_all(false);
-      return log_.fallback(FallbackReason::ConfigCrashed, region_name, site_name,
-                           "Launches stay as written: an earlier run of this program did not come "
-                           "to its end while they were chained or gathered; `contextune store "
-                           "blamed` says how.");
+      return log_.fallback(
+          FallbackReason::ConfigCrashed, region_name, site_name,
+          "Launches stay as written: an earlier run of this program did not come to its end while "
+          "they were chained or gathered. `contextune store blamed` says how.");
     }
     in_flight_.begin(*stored_);
     bool same_software = true;

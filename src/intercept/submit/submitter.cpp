@@ -124,7 +124,7 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
   if (kernel != nullptr && submission_.chained) kernel->see();
   if (__atomic_load_n(unguarded_, __ATOMIC_RELAXED) != 0 && !std::exchange(said_unguarded_, true)) {
     say("Launches are neither chained nor gathered any more: the program has obtained more "
-        "functions of the driver than can be made to hand over first.");
+        "functions of the driver than are watched.");
   }
   if (kernel != nullptr && is_plain(call) && may_be_held(call, *kernel, stream)) {
     hold(call, *kernel, stream);

@@ -150,9 +150,10 @@ void Measurement::try_release_locked() {
   if (state == Readiness::GpuAtWork && ++release_attempts_ < most_release_attempts) return;
   release_wanted_.store(false, std::memory_order_relaxed);
   if (state == Readiness::Ready && leave_locked()) return;
-  log_.fallback(
-      FallbackReason::CuptiStays, {}, {},
-      state == Readiness::GpuAtWork ? "The GPU was not seen idle whenever that was tried." : "");
+  log_.fallback(FallbackReason::CuptiStays, {}, {},
+                state == Readiness::GpuAtWork
+                    ? "CUPTI was not unloaded: the GPU was not seen idle whenever that was tried."
+                    : "");
 }
 
 Measurement::Readiness Measurement::readiness_locked() {
@@ -198,7 +199,7 @@ void Measurement::retry_release() noexcept {
 void Measurement::say_what_stays() {
   if (release_wanted_.exchange(false) && now_seconds() >= release_due_.load())
     log_.fallback(FallbackReason::CuptiStays, {}, {},
-                  "No region began later while the GPU was idle.");
+                  "CUPTI was not unloaded: no region began later while the GPU was idle.");
 }
 
 void Measurement::poll(bool wait) {
@@ -241,8 +242,8 @@ void Measurement::give_up_cupti(const char* entry_point) {
   if (was_open) close_locked();
   chosen_ = timers_.events.get();
   log_.fallback(FallbackReason::ProgramUsesCupti, {}, {},
-                std::string("The program calls ") + entry_point +
-                    "; our CUPTI was closed, and CUDA events are used from now on.");
+                std::string("contextune closed its CUPTI, because the program calls ") +
+                    entry_point + "; CUDA events are used from now on.");
   // Passes that are under way have launches timed by neither or by both.
   losses_.fetch_add(1, std::memory_order_release);
   if (was_open) (void)open_locked();

@@ -111,7 +111,7 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
     winner.reset();
     next_.fallback(FallbackReason::LooseTolerance, no_site,
                    "The stored winner of '" + spec.name + "' was found with the tolerance '" +
-                       stored->terms->tolerance + "', which is none of this run's, " + then);
+                       stored->terms->tolerance + "', which this run's does not cover, " + then);
   }
   if (winner && lacks_comparison(*stored, judging_)) {
     next_.fallback(

@@ -45,7 +45,7 @@ std::optional<std::vector<std::uint8_t>> StartLine::await(std::uint8_t what) {
     last_ready = std::max(last_ready, static_cast<std::int64_t>(from.number<std::uint64_t>()));
     most_late = std::max(most_late, static_cast<std::int64_t>(from.number<std::uint64_t>()));
     if (!from.failed() && from.left() == 0) continue;
-    lockstep_.leave("what one of them said cannot be read");
+    lockstep_.leave("the report of one of them cannot be read");
     return std::nullopt;
   }
   if (!on_one_host) return all;

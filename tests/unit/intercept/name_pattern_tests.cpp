@@ -71,7 +71,7 @@ TEST_CASE("A regular expression looks for something in a name", "[name_pattern]"
 }
 
 TEST_CASE("A regular expression that libc would compile for seconds is refused", "[name_pattern]") {
-  const std::string too_much = "what it repeats is too much when it is written out";
+  const std::string too_much = "its repetitions are too much when they are written out";
   for (const std::string& expression :
        {std::string("((a{1,200}){1,200}){1,200}"), std::string("(a{1,100}){1,100}"),
         repeated("a?", 300), repeated("(", 20) + "a" + repeated("+)", 20),

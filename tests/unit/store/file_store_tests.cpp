@@ -203,7 +203,7 @@ TEST_CASE("A file that belongs to another identity is no winner of this one") {
   std::filesystem::copy_file(file_of(folder, identity("prefill")), file_of(folder));
   CHECK(test.store.load(identity()).sites.empty());
   REQUIRE(test.said.size() == 1);
-  CHECK(contains(test.said[0].second, "belongs into prefill/"));
+  CHECK(contains(test.said[0].second, "belong into prefill/"));
 }
 
 #ifndef __SANITIZE_ADDRESS__  // 16 MiB take half a minute then; the next one takes the same way

@@ -197,7 +197,7 @@ TEST_CASE("A config that hung alone is blamed however its process ends, and name
             runs.run({first},
                      [&](TrialJournal& journal) {
                        const std::string next = journal.hung();
-                       if (next.find("leave out what was alone in flight: config 10") ==
+                       if (next.find("leave out the config that was alone in flight: config 10") ==
                            std::string::npos)
                          ::_exit(1);
                        ::raise(SIGKILL);
