@@ -80,10 +80,10 @@ void examine_own_libraries(Findings& findings) {
 
 void examine_preload(const Environment& environment, Findings& findings) {
   if (const char* users = environment.find("LD_PRELOAD"); users != nullptr && *users != '\0') {
-    findings.push_back(
-        {Verdict::Note, "LD_PRELOAD",
-         log::printable(users) + ": kept, contextune's is loaded behind it; a library that "
-                                 "replaces dlsym as well may hide the driver from contextune"});
+    findings.push_back({Verdict::Note, "LD_PRELOAD",
+                        log::printable(users) +
+                            ": kept, contextune's is loaded behind it; a library that "
+                            "replaces dlsym as well may hide the driver from contextune"});
   }
   if (const char* nvtx = environment.find("NVTX_INJECTION64_PATH");
       nvtx != nullptr && *nvtx != '\0') {

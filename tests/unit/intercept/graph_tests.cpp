@@ -256,13 +256,13 @@ TEST_CASE("A graph that cannot be made again runs as written, and is named", "[g
   REQUIRE(Graphs::driver<CUresult (*)(CUgraphExec*, CUgraph, unsigned long long)>(
               "cuGraphInstantiateWithFlags")(&unseen, graph, 0) == CUDA_SUCCESS);
   program.steps(5, [&] { REQUIRE(graphs.launch(unseen) == CUDA_SUCCESS); });
-  CHECK(program.said("fallback", {"reason=graph_untunable", "not seen"}));
+  CHECK(program.said("fallback", {"reason=graph_untunable", "did not see"}));
   CUgraphExec from_device = graphs.instantiate(graph, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
   program.steps(5, [&] { REQUIRE(graphs.launch(from_device) == CUDA_SUCCESS); });
   CHECK(program.said("fallback", {"reason=graph_untunable", "from the device"}));
   CHECK(program.lines("site").empty());
   two.hold(10);
-  CHECK(program.runtime().services().graphs.unreplayable(unseen).find("not seen") !=
+  CHECK(program.runtime().services().graphs.unreplayable(unseen).find("did not see") !=
         std::string::npos);
   CHECK(program.runtime().services().graphs.unreplayable(graphs.instantiate(graph)).empty());
 }

@@ -161,7 +161,7 @@ TEST_CASE("What does not fit is learned by one visit and copied by the next", "[
   Accumulator adder(program, 1000);
   (void)program.allocate(4 << 20);
   program.steps(1, [&] { adder.run(); });
-  CHECK(program.said("fallback", {"reason=replay_memory", "the next is tried"}));
+  CHECK(program.said("fallback", {"reason=replay_memory", "the next visit is tried"}));
   CHECK(program.lines("winner").empty());
   program.steps(1, [&] { adder.run(); });
   CHECK(program.said("replay", {"visit=2"}));
