@@ -99,6 +99,7 @@ void write_submission(RankLog& log, std::string_view region, const SubmissionEve
                                {"graphs", event.graphs},
                                {"chained_graphs", event.chained_graphs},
                                {"chained_graph_launches", event.chained_graph_launches},
+                               {"chained_edges", event.chained_edges},
                                {"images", event.images},
                                {"kernels", event.kernels},
                                {"images_left", event.images_left},

@@ -113,6 +113,7 @@ struct SubmissionEvent {
   std::uint64_t graphs = 0;                  ///< that were built
   std::uint64_t chained_graphs = 0;          ///< of the program's, instantiated once more
   std::uint64_t chained_graph_launches = 0;  ///< of those
+  std::uint64_t chained_edges = 0;           ///< in them
   std::uint64_t images = 0;                  ///< that were given waits
   std::uint64_t kernels = 0;                 ///< in them
   std::uint64_t images_left = 0;

@@ -194,6 +194,7 @@ std::string ReportBuilder::add_submission(const Record& record) {
   submission.graphs = count("graphs");
   submission.chained_graphs = count("chained_graphs");
   submission.chained_graph_launches = count("chained_graph_launches");
+  submission.chained_edges = count("chained_edges");
   submission.images = count("images");
   submission.kernels = count("kernels");
   submission.images_left = count("images_left");

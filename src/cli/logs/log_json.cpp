@@ -108,6 +108,7 @@ Json to_json(const log::SubmissionReport& submission) {
           {"graphs", submission.graphs},
           {"chained_graphs", submission.chained_graphs},
           {"chained_graph_launches", submission.chained_graph_launches},
+          {"chained_edges", submission.chained_edges},
           {"images", submission.images},
           {"kernels", submission.kernels},
           {"images_left", submission.images_left},

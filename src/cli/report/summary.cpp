@@ -220,7 +220,8 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
   if (submission.chained_graph_launches > 0) {
     did += (did.empty() ? "" : ", ") +
            count_text(submission.chained_graph_launches, "launch", "launches") + " of " +
-           count_text(submission.chained_graphs, "graph", "graphs") + " of the program's chained";
+           count_text(submission.chained_graphs, "graph", "graphs") +
+           " of the program's chained at " + count_text(submission.chained_edges, "edge", "edges");
   }
   if (submission.graph_bytes > 0)
     did += (did.empty() ? "" : "; ") + bytes_text(submission.graph_bytes) +

@@ -480,6 +480,7 @@ void forget_chaining(SubmissionState& state) {
   std::erase_if(state.pairs, [](const SubmissionPairs& one) {
     return one.candidate.chained || one.against.chained;
   });
+  state.kernels.reset();
   state.verdict.settled = false;
 }
 

@@ -13,6 +13,9 @@ namespace contextune {
 struct SubmissionChoices {
   bool may_chain = false;
   std::vector<std::uint32_t> may_gather;  ///< sizes, ascending; empty: none
+  /// Tells apart by which rules kernels are chained; 0: by those that hold unless the user says
+  /// otherwise.
+  std::uint64_t rules = 0;
 
   [[nodiscard]] bool allow(const Submission& submission) const;
   bool operator==(const SubmissionChoices&) const = default;

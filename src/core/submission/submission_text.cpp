@@ -58,14 +58,16 @@ std::string escaped(std::string_view text) {
 
 std::string written(const SubmissionState& state) {
   const SubmissionVerdict& verdict = state.verdict;
-  std::string text = "1 runs=" + number_word(state.runs) +
-                     " chain=" + number_word(static_cast<int>(state.choices.may_chain)) +
-                     " gather=" + words_of(state.choices.may_gather) +
-                     " block=" + number_word(state.block_seconds) +
-                     " settled=" + number_word(static_cast<int>(verdict.settled)) +
-                     " winner=" + submission_word(verdict.winner) +
-                     " gain=" + number_word(verdict.gain) + " low=" + number_word(verdict.low) +
-                     " high=" + number_word(verdict.high) + " pairs=" + number_word(verdict.pairs);
+  std::string text =
+      "1 runs=" + number_word(state.runs) +
+      " chain=" + number_word(static_cast<int>(state.choices.may_chain)) +
+      " gather=" + words_of(state.choices.may_gather) +
+      (state.choices.rules != 0 ? " rules=" + number_word(state.choices.rules) : "") +
+      " block=" + number_word(state.block_seconds) +
+      " settled=" + number_word(static_cast<int>(verdict.settled)) +
+      " winner=" + submission_word(verdict.winner) + " gain=" + number_word(verdict.gain) +
+      " low=" + number_word(verdict.low) + " high=" + number_word(verdict.high) +
+      " pairs=" + number_word(verdict.pairs);
   if (state.run_seconds > 0) text += " seconds=" + number_word(state.run_seconds);
   if (state.kernels) text += " kernels=" + words_of(*state.kernels);
   if (!state.images.empty()) text += " images=" + words_of(state.images);
@@ -88,10 +90,11 @@ class SubmissionReader {
     SubmissionVerdict& verdict = read.verdict;
     if (!(word("1 runs=") && number(read.runs) && word(" chain=") && flag(read.choices.may_chain) &&
           word(" gather=") && numbers(read.choices.may_gather, most_submissions) &&
-          word(" block=") && number(read.block_seconds) && word(" settled=") &&
-          flag(verdict.settled) && word(" winner=") && submission(verdict.winner) &&
-          word(" gain=") && number(verdict.gain) && word(" low=") && number(verdict.low) &&
-          word(" high=") && number(verdict.high) && word(" pairs=") && number(verdict.pairs)))
+          (!word(" rules=") || number(read.choices.rules)) && word(" block=") &&
+          number(read.block_seconds) && word(" settled=") && flag(verdict.settled) &&
+          word(" winner=") && submission(verdict.winner) && word(" gain=") &&
+          number(verdict.gain) && word(" low=") && number(verdict.low) && word(" high=") &&
+          number(verdict.high) && word(" pairs=") && number(verdict.pairs)))
       return false;
     if (word(" seconds=") && !number(read.run_seconds)) return false;
     if (word(" kernels=") && !numbers(read.kernels.emplace(), most_numbered_kernels)) return false;

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/value/stable_hash.hpp"
 #include "environment/variables.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/site/forced_configs.hpp"
@@ -28,6 +29,16 @@ Splice splice_of(const Options& options, const std::optional<PinnedLaunches>& pi
   const bool may_chain =
       pinned ? pinned->submission.chained : options.region == "auto" && options.auto_knobs.chained;
   return may_chain ? options.splice : Splice::Off;
+}
+
+/// By which rules kernels are chained, as SubmissionChoices has it.
+std::uint64_t rules_of(const Options& options) {
+  if (options.splice == Splice::Own && options.only.empty() && options.exclude.empty()) return 0;
+  StableHash hash;
+  hash.add(static_cast<std::uint64_t>(options.splice));
+  hash.add(options.only);
+  hash.add(options.exclude);
+  return hash.value();
 }
 
 /// Whether the code of kernels is read: it says which of them may be gathered.
@@ -88,6 +99,7 @@ void ProcessSubmission::start(bool finds_regions) noexcept {
   }
   SubmissionChoices choices;
   choices.may_chain = options_.auto_knobs.chained;
+  if (choices.may_chain) choices.rules = rules_of(options_);
   if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
   if (choices != SubmissionChoices{} && !launches_block()) tuning_.start(choices);
 }

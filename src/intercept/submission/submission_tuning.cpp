@@ -741,6 +741,7 @@ void SubmissionTuning::finish() noexcept {
                            totals.graphs.built,
                            graphs.graphs,
                            graphs.launches,
+                           graphs.edges,
                            loads.images,
                            loads.kernels,
                            loads.left,

@@ -192,6 +192,21 @@ TEST_CASE("What may not be tried is not", "[submission]") {
   }
 }
 
+TEST_CASE("Chaining is compared anew where other kernels may be chained", "[submission]") {
+  SimulatedProgram program;
+  program.ratio = [](const Submission&) { return 1.0; };
+  SubmissionState state = run_until_settled(program, 1).state;
+  REQUIRE(state.verdict.settled);
+  CHECK(state.verdict.winner.is_as_written());
+
+  SimulatedProgram with_more = gaining_program();
+  CHECK(run_program(with_more, 2, state).state.verdict.winner.is_as_written());  // as was found
+  with_more.choices.rules = 7;
+  state = run_program(with_more, 2, state).state;
+  CHECK(state.verdict.winner.chained);
+  CHECK(state.choices.rules == 7);
+}
+
 TEST_CASE("What differs by less than the margin stays as written", "[submission]") {
   int kept = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {

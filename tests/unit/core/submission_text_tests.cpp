@@ -53,6 +53,10 @@ std::string repeated(std::string_view words, int times) {
 }  // namespace
 
 TEST_CASE("A search's state is one line of ASCII, and comes back", "[submission]") {
+  SubmissionState with_rules = full_state();
+  with_rules.choices.rules = 9;
+  CHECK(text_of(with_rules) == with(" block=", " rules=9 block="));
+  CHECK(submission_state_of(text_of(with_rules)) == with_rules);
   CHECK(text_of(full_state()) == full_text);
   CHECK(submission_state_of(full_text) == full_state());
   CHECK(submission_state_of(text_of(SubmissionState{})) == SubmissionState{});
