@@ -480,7 +480,6 @@ void forget_chaining(SubmissionState& state) {
   std::erase_if(state.pairs, [](const SubmissionPairs& one) {
     return one.candidate.chained || one.against.chained;
   });
-  state.kernels.reset();
   state.verdict.settled = false;
 }
 

@@ -63,8 +63,12 @@ SubmissionSearch::SubmissionSearch(SubmissionChoices choices, const SubmissionLi
   // The same program with the same arguments takes as long again, or half as long at least.
   budget_.elapsed(state_.run_seconds / 2);
   if (state_.choices != choices_) {
-    // Times of other chained kernels say nothing of these.
-    if (state_.choices.rules != choices_.rules) forget_chaining(state_);
+    // Times of other kernels say nothing of these.
+    if (state_.choices.rules != choices_.rules) {
+      state_.screened.clear();
+      state_.pairs.clear();
+      state_.kernels.reset();
+    }
     state_.choices = choices_;
     state_.verdict = {};
     state_.doubted = false;

@@ -13,8 +13,7 @@ namespace contextune {
 struct SubmissionChoices {
   bool may_chain = false;
   std::vector<std::uint32_t> may_gather;  ///< sizes, ascending; empty: none
-  /// Tells apart by which rules kernels are chained; 0: by those that hold unless the user says
-  /// otherwise.
+  /// Tells apart which kernels may be chained and gathered by the user's options; 0: by none.
   std::uint64_t rules = 0;
 
   [[nodiscard]] bool allow(const Submission& submission) const;

@@ -31,7 +31,7 @@ Splice splice_of(const Options& options, const std::optional<PinnedLaunches>& pi
   return may_chain ? options.splice : Splice::Off;
 }
 
-/// By which rules kernels are chained, as SubmissionChoices has it.
+/// The options that say which kernels may be chained and gathered, as SubmissionChoices has them.
 std::uint64_t rules_of(const Options& options) {
   if (options.splice == Splice::Own && options.only.empty() && options.exclude.empty()) return 0;
   StableHash hash;
@@ -99,9 +99,10 @@ void ProcessSubmission::start(bool finds_regions) noexcept {
   }
   SubmissionChoices choices;
   choices.may_chain = options_.auto_knobs.chained;
-  if (choices.may_chain) choices.rules = rules_of(options_);
   if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
-  if (choices != SubmissionChoices{} && !launches_block()) tuning_.start(choices);
+  if (choices == SubmissionChoices{}) return;
+  choices.rules = rules_of(options_);
+  if (!launches_block()) tuning_.start(choices);
 }
 
 void ProcessSubmission::hand_over(contextune_fn fn) noexcept {

@@ -192,7 +192,8 @@ TEST_CASE("What may not be tried is not", "[submission]") {
   }
 }
 
-TEST_CASE("Chaining is compared anew where other kernels may be chained", "[submission]") {
+TEST_CASE("Launches are compared anew where other kernels may be chained or gathered",
+          "[submission]") {
   SimulatedProgram program;
   program.ratio = [](const Submission&) { return 1.0; };
   SubmissionState state = run_until_settled(program, 1).state;
@@ -204,6 +205,7 @@ TEST_CASE("Chaining is compared anew where other kernels may be chained", "[subm
   with_more.choices.rules = 7;
   state = run_program(with_more, 2, state).state;
   CHECK(state.verdict.winner.chained);
+  CHECK(state.verdict.winner.gathered != 0);
   CHECK(state.choices.rules == 7);
 }
 
