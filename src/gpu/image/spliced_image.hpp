@@ -25,6 +25,9 @@ struct KernelOrder {
 struct SplicedImage {
   ImageBytes bytes;              ///< a fatbin or machine code; empty: no kernel was given a wait
   std::uint64_t code_bytes = 0;  ///< of the machine code that was read
+  /// Uncompressing took so long, which the driver need not do again: of several pieces it takes
+  /// one, so that of the quickest counts.
+  double spared_seconds = 0;
   std::map<std::string, KernelOrder, std::less<>> kernels;  ///< by symbol
   std::map<NoEntryWait, std::size_t> refused;               ///< kernels by reason
 };

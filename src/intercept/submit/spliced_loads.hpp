@@ -47,7 +47,7 @@ class SplicedLoads {
     std::size_t left = 0;      ///< images that were left alone
     std::size_t unneeded = 0;  ///< images of which an earlier run launched nothing
     std::size_t kept_bytes = 0;
-    double seconds = 0;  ///< spent at loads
+    double seconds = 0;  ///< spent at loads, less what the driver was spared there
   };
 
   /// @param splice   off also where a GPU is of another architecture than is known
@@ -116,7 +116,8 @@ class SplicedLoads {
   [[nodiscard]] bool reads() const noexcept { return reads_; }
   /// Reads an image that was linked from several, or may be linked again, without changing it.
   [[nodiscard]] std::shared_ptr<Loaded> read_linked(const void* image);
-  [[nodiscard]] std::uint64_t bytes_left() const;
+  /// @param changes the driver gets the image with waits, and need not uncompress it
+  [[nodiscard]] std::uint64_t bytes_left(bool changes) const;
   /// The image to load in place of the program's. Null: it is left alone.
   [[nodiscard]] std::shared_ptr<Loaded> splice(contextune_fn fn, void* const* args);
   void remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes);

@@ -264,6 +264,8 @@ TEST_CASE("A fatbin keeps its source, its order and all headers, however it is c
     const SplicedImage made = spliced(image);
     check_fat_binary(image, made.bytes, {code}, kernels_in(code));
     CHECK(made.code_bytes >= code.size());
+    const bool is_compressed = image.find(code) == image.npos;
+    CHECK((made.spared_seconds > 0) == is_compressed);
     // All wait already: there is nothing to change.
     CHECK(spliced(made.bytes).bytes.empty());
   }
