@@ -28,7 +28,7 @@ class AutotunedBase {
   [[nodiscard]] const std::vector<Config>& configs() const noexcept { return shared_->configs; }
 
  protected:
-  using Problem = detail::FunctionProblem;
+  using Problem = detail::KnownProblem;
 
   /// Why configs do not run, by their number.
   using Reasons = std::vector<std::pair<std::uint32_t, std::string>>;
@@ -55,8 +55,8 @@ class AutotunedBase {
   [[noreturn]] void refuse(const std::string& what) const;
 
   // NOLINTNEXTLINE(bugprone-exception-escape): as ProblemTable::find
-  [[nodiscard]] Problem* find(const detail::KeyWords& words, const Key* key) const noexcept {
-    return shared_->problems.find(words, key);
+  [[nodiscard]] Problem* find(const detail::CallKey& key) const noexcept {
+    return shared_->problems.find(key);
   }
   /// Nothing is kept of further problems.
   [[nodiscard]] bool is_full() const noexcept { return shared_->problems.is_full(); }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <contextune/config_space.hpp>
 #include <contextune/key.hpp>
 #include <contextune/key_words.hpp>
+#include <contextune/problem_table.hpp>
 #include <contextune/tunable_call.hpp>
 
 namespace contextune {
@@ -35,7 +35,7 @@ class ChoiceBase {
  protected:
   /// @throws Error for a name or a tolerance that cannot be used
   ChoiceBase(std::string name, const ChoiceOptions& options);
-  ~ChoiceBase();
+  ~ChoiceBase() = default;
 
   struct Way {
     std::string name;
@@ -46,8 +46,29 @@ class ChoiceBase {
                ImplementationOptions options);
 
   /// The number of a problem; of one that was met before, without lock or allocation.
-  [[nodiscard]] std::uint32_t number_of(std::uint64_t bytes, std::string_view type,
-                                        std::int64_t extra, bool has_extra, const Key* key);
+  /// @param given a whole number or a Key: what the author's key function returned, if it has one
+  template <class Given>
+  [[nodiscard]] std::uint32_t number_of(const Problem& problem, const Given& given, bool has_key) {
+    detail::KeyWords words;
+    const Key* authors = nullptr;
+    if constexpr (std::is_same_v<Given, Key>) {
+      authors = &given;
+      words.add(given.hash());
+    } else {
+      words.add(static_cast<std::uint64_t>(given));
+    }
+    if (problem.bytes != 0) {
+      words.add(buckets_.bucket_of(problem.bytes).high);
+    } else if (!problem.type.empty()) {
+      words.add(0);
+    }
+    // A longer type is asked for in every call.
+    const bool fits = words.add_text(problem.type);
+    const detail::KnownProblem* const known = fits ? problems_.find(words, authors) : nullptr;
+    if (known != nullptr) return known->number;
+    return add_problem({words, authors == nullptr ? std::nullopt : std::optional(*authors)},
+                       problem, has_key ? detail::key_of_result(given) : Key(), fits);
+  }
   [[nodiscard]] std::vector<ChoiceTiming> timings_of(std::uint32_t number) const;
   /// Perhaps: nothing was measured yet, also where a call would do without.
   [[nodiscard]] bool is_to_be_measured(std::uint32_t number) const;
@@ -70,12 +91,10 @@ class ChoiceBase {
   static void name_memory(const ChoiceMemory& memory, std::vector<contextune_memory>& list);
 
  private:
-  struct Known;
+  [[nodiscard]] std::uint32_t add_problem(detail::CallKey at, const Problem& problem,
+                                          const Key& key, bool is_kept);
   static int supports(void* way, const contextune_problem* problem) noexcept;
   static void abandon(void* way) noexcept;
-  [[nodiscard]] std::uint32_t add_problem(std::uint64_t bytes, std::string_view type,
-                                          std::int64_t extra, bool has_extra, const Key* key,
-                                          std::atomic<Known*>& head);
 
   std::string name_;
   int ranks_;
@@ -85,7 +104,7 @@ class ChoiceBase {
   std::atomic<bool> hints_claimed_;  ///< or there are none
   contextune_choice* handle_;        ///< lives as long as the process
   std::vector<std::unique_ptr<Way>> ways_;
-  std::array<std::atomic<Known*>, 64> known_{};
+  detail::ProblemTable problems_;
 };
 
 template <class Signature>
@@ -236,12 +255,10 @@ class Choice<Result(Args...)> : public ChoiceBase {
   /// initialised CUDA, which is not done for it, and where nothing is tuned at all
   /// (contextune_state_reason()). `make_inputs` is then not called.
   [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, std::int64_t number = 0) {
-    const std::uint32_t index =
-        number_of(problem.bytes, problem.type, number, static_cast<bool>(number_), nullptr);
-    return measure(problem, index);
+    return measure(problem, number_of(problem, number, static_cast<bool>(number_)));
   }
   [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, const Key& key) {
-    return measure(problem, number_of(problem.bytes, problem.type, 0, false, &key));
+    return measure(problem, number_of(problem, key, true));
   }
 
  private:
@@ -319,12 +336,8 @@ class Choice<Result(Args...)> : public ChoiceBase {
   }
   [[nodiscard]] std::uint32_t number_with(const Problem& problem,
                                           std::add_lvalue_reference_t<Args>... args) {
-    if (key_) {
-      const Key key = key_(args...);
-      return number_of(problem.bytes, problem.type, 0, false, &key);
-    }
-    return number_of(problem.bytes, problem.type, number_ ? number_(args...) : 0,
-                     static_cast<bool>(number_), nullptr);
+    if (key_) return number_of(problem, key_(args...), true);
+    return number_of(problem, number_ ? number_(args...) : 0, static_cast<bool>(number_));
   }
   void name(Call& call, std::add_lvalue_reference_t<Args>... args) const {
     if (!memory_) return;

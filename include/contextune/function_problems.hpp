@@ -24,11 +24,6 @@ namespace contextune::detail {
 template <class ConfigType, class Callables>
 class FunctionProblems : public AutotunedBase {
  protected:
-  struct Lookup {
-    KeyWords words;
-    std::optional<Key> authors;  ///< where the words do not say it all
-  };
-
   FunctionProblems(std::string name, FunctionSpace<ConfigType> space, Callables callables,
                    AutotuneOptions options)
       : AutotunedBase(std::move(name), std::move(options)),
@@ -63,18 +58,10 @@ class FunctionProblems : public AutotunedBase {
   }
 
   template <class... Args>
-  Lookup lookup(void* communicator, Args&... args) {
-    Lookup found;
+  CallKey key_of_call(void* communicator, Args&... args) {
+    CallKey found;
     if (communicator != nullptr) found.words.add(reinterpret_cast<std::uintptr_t>(communicator));
-    if constexpr (Callables::has_key) {
-      const auto result = std::invoke(callables_.key, args...);
-      if constexpr (are_whole<decltype(result)>) {
-        add_words(found.words, result);
-      } else {
-        found.authors = key_of_result(result);
-        found.words.add(found.authors->hash());
-      }
-    }
+    if constexpr (Callables::has_key) found.add(std::invoke(callables_.key, args...));
     if constexpr (Callables::has_size) found.words.add(bucket_of(args...).high);
     return found;
   }
@@ -85,19 +72,17 @@ class FunctionProblems : public AutotunedBase {
   }
   template <class... Args>
   Problem* find_problem(void* communicator, Args&... args) {
-    const Lookup at = lookup(communicator, args...);
-    return find(at.words, at.authors ? &*at.authors : nullptr);
+    return find(key_of_call(communicator, args...));
   }
 
   /// @throws Error if no config is left
   template <class... Args>
   Problem& problem_of(void* communicator, Args&... args) {
-    Lookup at = lookup(communicator, args...);
-    Problem* problem = find(at.words, at.authors ? &*at.authors : nullptr);
+    CallKey at = key_of_call(communicator, args...);
+    Problem* problem = find(at);
     if (problem == nullptr) {
       auto made = std::make_unique<Problem>();
-      made->words = at.words;
-      made->authors = std::move(at.authors);
+      made->at = std::move(at);
       if constexpr (Callables::has_key)
         made->key = key_of_result(std::invoke(callables_.key, args...));
       if constexpr (Callables::has_size) {

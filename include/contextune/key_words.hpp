@@ -50,6 +50,17 @@ class KeyWords {
     hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15U;
     hash_ ^= hash_ >> 29U;
   }
+  /// Adds a text, in words of eight characters.
+  /// @return false: there is no room for it, and nothing was added
+  [[nodiscard]] bool add_text(std::string_view text) noexcept {
+    if (text.size() > (most - count_) * sizeof(std::uint64_t)) return false;
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      word = word << 8U | static_cast<unsigned char>(text[i]);
+      if (i % sizeof word == sizeof word - 1 || i + 1 == text.size()) add(std::exchange(word, 0));
+    }
+    return true;
+  }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool operator==(const KeyWords& other) const noexcept {
@@ -67,9 +78,9 @@ class KeyWords {
   }
 
  private:
-  std::array<std::uint64_t, most> words_;  // as many as count_ says are set
-  std::size_t count_ = 0;
   std::uint64_t hash_ = 0xcbf29ce484222325U;
+  std::size_t count_ = 0;
+  std::array<std::uint64_t, most> words_;  // as many as count_ says are set
 };
 
 inline constexpr std::size_t no_words = KeyWords::most + 1;

@@ -47,23 +47,16 @@ class TunableBase {
   /// a lock, and for whole numbers without an allocation, once it was asked for.
   template <class Result>
   [[nodiscard]] std::uint32_t problem(const Result& result) const {
-    detail::KeyWords words;
-    if constexpr (detail::are_whole<Result>) {
-      detail::add_words(words, result);
-      const detail::FunctionProblem* const known = problems_->find(words, nullptr);
-      return known != nullptr ? known->number : add(words, detail::key_of_result(result), false);
-    } else {
-      Key key = detail::key_of_result(result);
-      words.add(key.hash());
-      const detail::FunctionProblem* const known = problems_->find(words, &key);
-      return known != nullptr ? known->number : add(words, std::move(key), true);
-    }
+    detail::CallKey at;
+    at.add(result);
+    const detail::KnownProblem* const known = problems_->find(at);
+    return known != nullptr ? known->number : add(std::move(at), detail::key_of_result(result));
   }
 
   [[nodiscard]] contextune_tunable* handle() const noexcept { return handle_; }
 
  private:
-  [[nodiscard]] std::uint32_t add(const detail::KeyWords& words, Key key, bool compares_key) const;
+  [[nodiscard]] std::uint32_t add(detail::CallKey at, const Key& key) const;
 
   std::string name_;
   std::vector<Config> configs_;

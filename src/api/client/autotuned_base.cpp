@@ -93,8 +93,7 @@ std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
     }
   }
   auto rest = std::make_unique<Problem>();
-  rest->words = problem.words;
-  rest->authors = problem.authors;
+  rest->at = problem.at;
   rest->key = problem.key;
   rest->communicator = problem.communicator;
   rest->size = problem.size;

@@ -8,46 +8,6 @@
 
 namespace contextune {
 
-/// A problem that was met before. Never changed, and freed with its choice.
-struct ChoiceBase::Known {
-  std::uint64_t bucket = 0;
-  std::string type;
-  std::int64_t extra = 0;
-  std::optional<Key> key;
-  std::uint32_t number = 0;
-  Known* next = nullptr;
-
-  [[nodiscard]] bool is(std::uint64_t of_bucket, std::string_view of_type, std::int64_t of_extra,
-                        const Key* of_key) const {
-    return bucket == of_bucket && extra == of_extra && type == of_type &&
-           key.has_value() == (of_key != nullptr) && (of_key == nullptr || *key == *of_key);
-  }
-};
-
-namespace {
-
-/// As contextune_choice_problem answers: there are too many, or it cannot be read.
-constexpr std::uint32_t no_problem = 0xffffffffU;
-
-/// Whatever tells buckets apart; 0: there is no size.
-std::uint64_t bucket_of(const Buckets& buckets, std::uint64_t bytes) noexcept {
-  return bytes == 0 ? 0 : buckets.bucket_of(bytes).high;
-}
-
-contextune_unseen unseen_of(UnseenSize unseen) noexcept {
-  switch (unseen) {
-    case UnseenSize::Nearest:
-      return contextune_unseen_nearest;
-    case UnseenSize::Default:
-      return contextune_unseen_default;
-    case UnseenSize::Tune:
-      break;
-  }
-  return contextune_unseen_tune;
-}
-
-}  // namespace
-
 ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
     : name_(std::move(name)),
       ranks_(options.ranks),
@@ -57,11 +17,8 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
       hints_claimed_(options.hints.empty()) {
   contextune_choice_options given{};
   given.size = sizeof given;
-  given.select = options.select == Select::Immediate ? contextune_select_immediate
-                                                     : contextune_select_deferred;
-  given.fusion = options.fusion == Fusion::On    ? contextune_fusion_on
-                 : options.fusion == Fusion::Off ? contextune_fusion_off
-                                                 : contextune_fusion_auto;
+  given.select = static_cast<contextune_select>(options.select);
+  given.fusion = static_cast<contextune_fusion>(options.fusion);
   given.implementations = options.implementations.c_str();
   given.ranks = options.ranks;
   given.communicator = options.communicator;
@@ -72,16 +29,10 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
   given.n_repeat = options.n_repeat;
   const std::string buckets = buckets_.to_string();
   given.buckets = buckets.c_str();
-  given.unseen = unseen_of(options.unseen);
+  given.unseen = static_cast<contextune_unseen>(options.unseen);
   given.nearest_within = options.nearest_within;
   handle_ = contextune_choice_create(name_.c_str(), &given);
   if (handle_ == nullptr) throw Error(contextune_error());
-}
-
-ChoiceBase::~ChoiceBase() {
-  for (auto& head : known_) {
-    for (Known* one = head.load(); one != nullptr;) delete std::exchange(one, one->next);
-  }
 }
 
 void ChoiceBase::refuse(const std::string& what) const {
@@ -138,44 +89,23 @@ void ChoiceBase::add_way(std::string name, const ConfigSpace* space, contextune_
   ways_.push_back(std::move(way));
 }
 
-std::uint32_t ChoiceBase::number_of(std::uint64_t bytes, std::string_view type, std::int64_t extra,
-                                    bool has_extra, const Key* key) {
-  const std::uint64_t bucket = bucket_of(buckets_, bytes);
-  const std::uint64_t of_key = key == nullptr ? 0 : key->hash();
-  const std::uint64_t mixed =
-      (bucket + 31 * static_cast<std::uint64_t>(extra) + of_key) * 0x9e3779b97f4a7c15ULL;
-  static_assert(std::tuple_size_v<decltype(known_)> == 64);
-  std::atomic<Known*>& head = known_[mixed >> 58U];
-  for (const Known* one = head.load(std::memory_order_acquire); one != nullptr; one = one->next)
-    if (one->is(bucket, type, extra, key)) return one->number;
-  return add_problem(bytes, type, extra, has_extra, key, head);
-}
-
-std::uint32_t ChoiceBase::add_problem(std::uint64_t bytes, std::string_view type,
-                                      std::int64_t extra, bool has_extra, const Key* key,
-                                      std::atomic<Known*>& head) {
-  auto added = std::make_unique<Known>();
-  added->bucket = bucket_of(buckets_, bytes);
-  added->type = type;
-  added->extra = extra;
-  if (key != nullptr) added->key = *key;
-  const std::string text = key != nullptr ? key->to_string()
-                           : has_extra    ? "key=" + std::to_string(extra)
-                                          : std::string();
+std::uint32_t ChoiceBase::add_problem(detail::CallKey at, const Problem& problem, const Key& key,
+                                      bool is_kept) {
+  const std::string type(problem.type);
+  const std::string text = key.to_string();
   contextune_problem given{};
   given.size = sizeof given;
-  given.bytes = bytes;
-  given.type = added->type.c_str();
+  given.bytes = problem.bytes;
+  given.type = type.c_str();
   given.ranks = ranks_;
   given.key = text.c_str();
-  added->number = contextune_choice_problem(handle_, &given);
-  if (added->number == no_problem)
-    return no_problem;  // keys may be endless, and this memory is not
-  Known* const one = added.release();
-  one->next = head.load(std::memory_order_acquire);
-  while (!head.compare_exchange_weak(one->next, one, std::memory_order_acq_rel)) {
-  }
-  return one->number;
+  const std::uint32_t number = contextune_choice_problem(handle_, &given);
+  // Keys may be endless, and this memory is not.
+  if (number == detail::KnownProblem::untuned || !is_kept || problems_.is_full()) return number;
+  auto added = std::make_unique<detail::KnownProblem>();
+  added->at = std::move(at);
+  added->number = number;
+  return problems_.add(std::move(added)).number;
 }
 
 bool ChoiceBase::is_to_be_measured(std::uint32_t number) const {

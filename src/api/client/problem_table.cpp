@@ -8,7 +8,7 @@ constexpr std::size_t first_slots = 64;
 }  // namespace
 
 ProblemTable::Slots::Slots(std::size_t count)
-    : mask(count - 1), at(std::make_unique<std::atomic<FunctionProblem*>[]>(count)) {
+    : mask(count - 1), at(std::make_unique<std::atomic<KnownProblem*>[]>(count)) {
   for (std::size_t i = 0; i < count; ++i) at[i].store(nullptr, std::memory_order_relaxed);
 }
 
@@ -18,9 +18,9 @@ ProblemTable::ProblemTable() {
 }
 ProblemTable::~ProblemTable() = default;
 
-void ProblemTable::insert(const Slots& slots, FunctionProblem& problem) noexcept {
-  for (std::uint64_t at = problem.words.hash();; ++at) {
-    std::atomic<FunctionProblem*>& slot = slots.at[at & slots.mask];
+void ProblemTable::insert(const Slots& slots, KnownProblem& problem) noexcept {
+  for (std::uint64_t at = problem.at.words.hash();; ++at) {
+    std::atomic<KnownProblem*>& slot = slots.at[at & slots.mask];
     if (slot.load(std::memory_order_relaxed) != nullptr) continue;
     return slot.store(&problem, std::memory_order_release);
   }
@@ -30,17 +30,16 @@ void ProblemTable::grow() {
   const Slots& old = *all_slots_.back();
   auto larger = std::make_unique<Slots>(2 * (old.mask + 1));
   for (std::uint64_t i = 0; i <= old.mask; ++i) {
-    FunctionProblem* const problem = old.at[i].load(std::memory_order_relaxed);
+    KnownProblem* const problem = old.at[i].load(std::memory_order_relaxed);
     if (problem != nullptr) insert(*larger, *problem);
   }
   all_slots_.push_back(std::move(larger));
   slots_.store(all_slots_.back().get(), std::memory_order_release);
 }
 
-FunctionProblem& ProblemTable::add(std::unique_ptr<FunctionProblem> problem) {
+KnownProblem& ProblemTable::add(std::unique_ptr<KnownProblem> problem) {
   const std::lock_guard lock(mutex_);
-  const Key* const key = problem->authors ? &*problem->authors : nullptr;
-  if (FunctionProblem* const known = find(problem->words, key)) return *known;
+  if (KnownProblem* const known = find(problem->at)) return *known;
   // Half of the slots stay empty, so that every search ends soon.
   const std::size_t in_use = in_use_.load(std::memory_order_relaxed) + 1;
   if (2 * in_use > all_slots_.back()->mask) grow();
@@ -50,12 +49,12 @@ FunctionProblem& ProblemTable::add(std::unique_ptr<FunctionProblem> problem) {
   return *problems_.back();
 }
 
-void ProblemTable::replace(const FunctionProblem& old, std::unique_ptr<FunctionProblem> by) {
+void ProblemTable::replace(const KnownProblem& old, std::unique_ptr<KnownProblem> by) {
   const std::lock_guard lock(mutex_);
   const Slots& slots = *all_slots_.back();
-  for (std::uint64_t at = old.words.hash();; ++at) {
-    std::atomic<FunctionProblem*>& slot = slots.at[at & slots.mask];
-    FunctionProblem* const there = slot.load(std::memory_order_relaxed);
+  for (std::uint64_t at = old.at.words.hash();; ++at) {
+    std::atomic<KnownProblem*>& slot = slots.at[at & slots.mask];
+    KnownProblem* const there = slot.load(std::memory_order_relaxed);
     if (there == nullptr) return;  // another thread has replaced it already
     if (there != &old) continue;
     problems_.push_back(std::move(by));
@@ -63,15 +62,15 @@ void ProblemTable::replace(const FunctionProblem& old, std::unique_ptr<FunctionP
   }
 }
 
-std::vector<const FunctionProblem*> ProblemTable::of_other_sizes(
-    const FunctionProblem& problem) const {
+std::vector<const KnownProblem*> ProblemTable::of_other_sizes(const KnownProblem& problem) const {
   const std::lock_guard lock(mutex_);
-  std::vector<const FunctionProblem*> found;
+  std::vector<const KnownProblem*> found;
   const Slots& slots = *all_slots_.back();
   for (std::uint64_t i = 0; i <= slots.mask; ++i) {
-    const FunctionProblem* const one = slots.at[i].load(std::memory_order_relaxed);
+    const KnownProblem* const one = slots.at[i].load(std::memory_order_relaxed);
     if (one != nullptr && one != &problem && one->size &&
-        one->words.differs_in_last_only(problem.words) && one->authors == problem.authors) {
+        one->at.words.differs_in_last_only(problem.at.words) &&
+        one->at.authors == problem.at.authors) {
       found.push_back(one);
     }
   }

@@ -2,6 +2,8 @@
 
 #include <contextune/error.hpp>
 
+#include "api/client/config_texts.hpp"
+
 namespace contextune {
 
 TunableBase::TunableBase(const std::string& name, const ConfigSpace& space)
@@ -11,13 +13,8 @@ TunableBase::TunableBase(const std::string& name, const ConfigSpace& space)
   } catch (const Error& error) {
     throw Error("tunable '" + name + "': " + error.what());
   }
-  std::vector<std::string> texts;
-  texts.reserve(configs_.size());
-  for (const Config& config : configs_) texts.push_back(config.to_string());
-  std::vector<const char*> pointers;
-  pointers.reserve(texts.size());
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
-  handle_ = contextune_tunable_create(name.c_str(), pointers.data(), pointers.size());
+  const ConfigTexts texts(configs_);
+  handle_ = contextune_tunable_create(name.c_str(), texts.data(), texts.size());
   if (handle_ == nullptr) throw Error(contextune_error());
 }
 
@@ -37,12 +34,11 @@ void TunableBase::time_as_span() {
   if (contextune_tunable_span(handle_) != 0) throw Error(contextune_error());
 }
 
-std::uint32_t TunableBase::add(const detail::KeyWords& words, Key key, bool compares_key) const {
+std::uint32_t TunableBase::add(detail::CallKey at, const Key& key) const {
   const std::uint32_t number = contextune_tunable_key(handle_, key.to_string().c_str());
   if (problems_->is_full()) return number;
-  auto problem = std::make_unique<detail::FunctionProblem>();
-  problem->words = words;
-  if (compares_key) problem->authors = std::move(key);
+  auto problem = std::make_unique<detail::KnownProblem>();
+  problem->at = std::move(at);
   problem->number = number;
   return problems_->add(std::move(problem)).number;
 }

@@ -1,5 +1,7 @@
 // What a call of a settled function takes.
 #include <cstdint>
+#include <set>
+#include <string>
 
 #include <contextune/contextune.hpp>
 
@@ -51,11 +53,15 @@ TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
                               [&](const Config& config) { return body(config, 1); });
   contextune::Tunable keyed(
       "as_keyed_tunable", space, [](int n) { return n; }, body);
+  contextune::Choice<CUresult(int)> choice("as_choice", {.repeatable = true});
+  choice.add("small", space, body).size([](int n) { return std::size_t{1} << n; });
+  choice.type([](int n) { return n % 2 == 0 ? "bf16" : "a type in two words"; });
   for (int n = 1; n <= 4; ++n) {
     by_number(n);
     by_tuple(n);
     by_size(n);
     near(n);
+    choice(n);
   }
   CONTEXTUAL_AUTOTUNE("around_tunable", {.repeatable = true}) {
     tunable();
@@ -76,4 +82,33 @@ TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
   last = 0;
   CHECK(allocations_of([&](int n) { keyed(n); }) == 0);
   CHECK(last == 128);
+  last = 0;
+  CHECK(allocations_of([&](int n) { choice(n); }) == 0);
+  CHECK(last == 128);
+}
+
+TEST_CASE("Problems of a choice differ by size, type and key, whatever their form", "[dispatch]") {
+  static_cast<void>(Program::on());
+  using contextune::Key;
+  using contextune::Problem;
+  contextune::Choice<void(int)> choice("told_apart", {.repeatable = true});
+  std::set<std::string> asked;
+  choice.add("first", [](const Config&, int) {});
+  choice.add("second", [](const Config&, int) {}, {.supports = [&](const Problem& problem) {
+               asked.insert(std::to_string(problem.bytes) + "/" + std::string(problem.type) + "/" +
+                            std::string(problem.key));
+               return false;
+             }});
+  choice.key([](int n) { return n; });
+  const std::string longer(200, 'x');
+  for (int round = 0; round < 2; ++round) {
+    for (const std::size_t bytes : {0U, 2U, 64U}) {
+      for (const std::string& type : {std::string(), std::string("f32"), longer, longer + "y"}) {
+        const Problem problem{.bytes = bytes, .type = type};
+        for (const int n : {0, 1, 0x663332}) static_cast<void>(choice.timings(problem, n));
+        static_cast<void>(choice.timings(problem, Key{{"n", "f32"}}));
+      }
+    }
+  }
+  CHECK(asked.size() == 48);
 }
