@@ -70,6 +70,14 @@ int forwarded(const contextune_api& api, int status) noexcept {
   return status;
 }
 
+/// The table of the copy that runs, which has the entry from now on.
+const contextune_api& begin_entry(contextune_entry* entry) noexcept {
+  const contextune_api* api = active_api();
+  if (api != own_api() && has_pending_declarations()) hand_over_declarations(*api);
+  entry->opaque[0] = reinterpret_cast<std::uint64_t>(api);
+  return *api;
+}
+
 }  // namespace
 
 const contextune_api* own_api() noexcept {
@@ -100,10 +108,7 @@ const char* contextune_state_reason(void) {
 }
 
 void contextune_region_begin(contextune_entry* entry, const char* name) {
-  const contextune_api* api = active_api();
-  if (api != own_api() && has_pending_declarations()) hand_over_declarations(*api);
-  entry->opaque[0] = reinterpret_cast<std::uint64_t>(api);
-  api->region_begin(entry, name);
+  begin_entry(entry).region_begin(entry, name);
 }
 
 int contextune_region_tunes(const contextune_entry* entry) {
@@ -190,13 +195,11 @@ uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key) {
 
 void contextune_tunable_region_begin(contextune_entry* entry, contextune_tunable* tunable,
                                      uint32_t key) {
-  const contextune_api* api = active_api();
-  if (api != own_api() && has_pending_declarations()) hand_over_declarations(*api);
-  entry->opaque[0] = reinterpret_cast<std::uint64_t>(api);
-  if (api == own_api()) {
+  const contextune_api& api = begin_entry(entry);
+  if (&api == own_api()) {
     begin_region_of(entry, tunable, key);
   } else {
-    begin_region_in(*api, entry, tunable, key);
+    begin_region_in(api, entry, tunable, key);
   }
 }
 

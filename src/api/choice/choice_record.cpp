@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "api/named_values.hpp"
@@ -13,15 +12,6 @@
 
 namespace contextune::api {
 namespace {
-
-/// A struct of the caller's, which may be of an older form than ours.
-template <class Struct>
-Struct whole(const Struct& given) {
-  Struct copy{};
-  std::memcpy(&copy, &given, std::min(given.size, sizeof(Struct)));
-  copy.size = sizeof(Struct);
-  return copy;
-}
 
 /// The names in a list that commas separate.
 std::vector<std::string> listed_names(std::string_view list) {
@@ -136,22 +126,12 @@ ChoiceProblem* contextune_choice::make_on(ChoiceProblem& first, int device) noex
   }
 }
 
-std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
-  const contextune_problem asked = contextune::api::whole(given);
+std::uint32_t contextune_choice::number_of(const contextune_problem& asked) {
   contextune::Key key;
   if (asked.bytes != 0) key.add("bytes", buckets.key_part(asked.bytes));
   if (asked.type != nullptr && *asked.type != '\0') key.add("type", std::string(asked.type));
   if (asked.ranks > 1) key.add("ranks", asked.ranks);
-  if (asked.key != nullptr && *asked.key != '\0') {
-    const contextune::Key own = contextune::api::parse_key(asked.key);
-    for (const contextune::Key::Entry& entry : own.entries()) {
-      if (const auto* text = std::get_if<std::string>(&entry.second)) {
-        key.add(entry.first, *text);
-      } else {
-        key.add(entry.first, std::get<std::int64_t>(entry.second));
-      }
-    }
-  }
+  if (asked.key != nullptr && *asked.key != '\0') key.append(contextune::api::parse_key(asked.key));
   const std::string text = key.to_string();
   const std::lock_guard lock(mutex_);
   return problems_.number_of(text, [&](ChoiceProblem& problem) {

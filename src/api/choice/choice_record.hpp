@@ -128,6 +128,7 @@ struct contextune_choice {
   /// Whether that is the number of a problem, which problem() may not have yet.
   [[nodiscard]] bool knows(std::uint32_t number) const noexcept { return first(number) != nullptr; }
   /// The number of a problem, new or not; Problems::none when there are too many.
+  /// @param problem of the form that contextune_problem has now
   /// @throws Error if its key cannot be read
   [[nodiscard]] std::uint32_t number_of(const contextune_problem& problem);
 
