@@ -9,13 +9,10 @@
 #include <contextune/contextune.hpp>
 
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 // What the tests of choices share: implementations that add to floats, of which the one in blocks
 // of 128 is the fastest and the one in blocks of 256 the slowest.
-
-inline contextune::RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
 
 inline contextune::ChoiceOptions quick(contextune::ChoiceOptions options = {}) {
   options.n_repeat = 2;

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::autotune;
 using contextune::AutotuneOptions;
@@ -18,14 +19,6 @@ using contextune::Error;
 using contextune::LaunchShape;
 
 namespace {
-
-unsigned block_of(const Config& config) {
-  return static_cast<unsigned>(config.get_int("block"));
-}
-
-AutotuneOptions short_runs() {
-  return {.n_warmup = 0, .n_repeat = 2, .repeatable = true};
-}
 
 /// A function that notes its blocks and is fastest in blocks of 128.
 struct Noted {

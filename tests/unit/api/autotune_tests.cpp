@@ -13,23 +13,15 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::autotune;
-using contextune::AutotuneOptions;
 using contextune::Config;
 using contextune::ConfigSpace;
 using contextune::Error;
 using contextune::Key;
 
 namespace {
-
-unsigned block_of(const Config& config) {
-  return static_cast<unsigned>(config.get_int("block"));
-}
-
-ConfigSpace blocks() {
-  return ConfigSpace().parameter("block", {256, 64, 128});
-}
 
 /// What a function was run with, by its size.
 struct Runs {
@@ -48,10 +40,6 @@ struct Runs {
 };
 
 /// Two runs of each config count, and no run is for warming up.
-AutotuneOptions short_runs() {
-  return {.n_warmup = 0, .n_repeat = 2, .repeatable = true};
-}
-
 int size_of(int n) {
   return n;
 }

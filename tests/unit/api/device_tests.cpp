@@ -5,19 +5,11 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::Config;
 using contextune::ConfigSpace;
-using contextune::RegionOptions;
 using contextune::Tunable;
-
-namespace {
-
-RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
-
-}  // namespace
 
 TEST_CASE("Each device has winners of its own", "[device]") {
   std::vector<std::vector<unsigned>> blocks(2);

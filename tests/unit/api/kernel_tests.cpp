@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::Config;
 using contextune::ConfigSpace;
@@ -12,15 +13,10 @@ using contextune::Kernel;
 using contextune::Key;
 using contextune::LaunchEdit;
 using contextune::LaunchInfo;
-using contextune::RegionOptions;
 
 namespace {
 
 constexpr int n = 4096;
-
-RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
 
 void set_block(const Config& config, LaunchEdit& launch) {
   launch.set_block({static_cast<std::uint32_t>(config.get_int("block"))});

@@ -8,6 +8,7 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::Config;
 using contextune::ConfigSpace;
@@ -37,10 +38,6 @@ struct Adding {
 };
 
 /// A table without refinement, confirmation and warm-up: 3 configs make 6 passes.
-RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
-
 }  // namespace
 
 TEST_CASE("A repeatable body runs its passes and then once with the winners", "[region]") {

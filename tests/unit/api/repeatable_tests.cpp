@@ -11,11 +11,10 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::autotune;
-using contextune::AutotuneOptions;
 using contextune::Config;
-using contextune::ConfigSpace;
 
 namespace {
 
@@ -44,16 +43,6 @@ struct Function {
   [[nodiscard]] std::vector<float> result() const { return Program::read(y, n); }
 };
 
-ConfigSpace blocks() {
-  return ConfigSpace().parameter("block", {256, 64, 128});
-}
-
-AutotuneOptions short_runs(AutotuneOptions options = {}) {
-  options.n_warmup = 0;
-  options.n_repeat = 2;
-  return options;
-}
-
 std::vector<float> all(float value) {
   return std::vector<float>(n, value);
 }
@@ -66,7 +55,7 @@ TEST_CASE(
     "A function that changes its inputs and does not say so is not tuned, and its sums are right",
     "[repeatable]") {
   Function adds;
-  auto add = autotune("in_place", blocks(), adds.in_place(), short_runs());
+  auto add = autotune("in_place", blocks(), adds.in_place(), short_runs({}));
   CHECK(add() == CUDA_SUCCESS);
   CHECK(adds.result() == all(1.0F));
   CHECK(adds.blocks == Blocks{256, 256});
@@ -83,7 +72,7 @@ TEST_CASE(
 
 TEST_CASE("A function that leaves the same is tuned without a word", "[repeatable]") {
   Function sets;
-  auto set = autotune("out_of_place", blocks(), sets.out_of_place(), short_runs());
+  auto set = autotune("out_of_place", blocks(), sets.out_of_place(), short_runs({}));
   set();
   CHECK(sets.result() == all(1.0F));
   CHECK(sets.blocks.back() == 128);
@@ -118,7 +107,7 @@ TEST_CASE("What a function gives where it is not tuned is what its first run gav
         adds.in_place()(config);
         return std::to_string(++runs);
       },
-      short_runs());
+      short_runs({}));
   CHECK(add() == "1");
   CHECK(runs == 2);
   CHECK(adds.result() == all(1.0F));
@@ -134,7 +123,7 @@ TEST_CASE("A second run that throws is not the caller's", "[repeatable]") {
         if (++runs == 2) throw std::runtime_error("not again");
         return runs;
       },
-      short_runs());
+      short_runs({}));
   CHECK(add() == 1);
   CHECK(adds.result() == all(1.0F));
   CHECK(log_lines({"reason=not_repeatable", "throws_again", "did not come to its end"}).size() ==
@@ -149,7 +138,7 @@ TEST_CASE("Each problem of a function is looked at by itself", "[repeatable]") {
       [&](const Config& config, bool accumulates) {
         return accumulates ? adds.in_place()(config) : adds.out_of_place()(config);
       },
-      short_runs());
+      short_runs({}));
   add(false);
   add(true);
   CHECK(adds.result() == all(2.0F));
@@ -166,7 +155,7 @@ TEST_CASE("Memory that a function takes in its first run is compared as well", "
         if (adds.y == 0) adds.y = Program::on().floats(n);
         return adds.in_place()(config);
       },
-      short_runs());
+      short_runs({}));
   add();
   CHECK(adds.result() == all(1.0F));
 }
@@ -189,7 +178,7 @@ TEST_CASE("While other threads may write to memory nothing is compared, and noth
     Program::on();
     is_over.wait(false);
   });
-  auto set = autotune("beside_threads", blocks(), sets.out_of_place(), short_runs());
+  auto set = autotune("beside_threads", blocks(), sets.out_of_place(), short_runs({}));
   set();
   is_over = true;
   is_over.notify_all();

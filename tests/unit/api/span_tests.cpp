@@ -7,17 +7,13 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::Config;
 using contextune::ConfigSpace;
-using contextune::RegionOptions;
 using contextune::Tunable;
 
 namespace {
-
-RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
 
 void require(CUresult result) {
   if (result != CUDA_SUCCESS) std::abort();

@@ -7,24 +7,12 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "short_tuning.hpp"
 
 using contextune::Config;
 using contextune::ConfigSpace;
 using contextune::Key;
-using contextune::RegionOptions;
 using contextune::Tunable;
-
-namespace {
-
-unsigned block_of(const Config& config) {
-  return static_cast<unsigned>(config.get_int("block"));
-}
-
-RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
-
-}  // namespace
 
 TEST_CASE("A tunable keeps a winner for each key", "[tunable]") {
   const Program& program = Program::on();
