@@ -118,7 +118,7 @@ void ProcessCollectives::start(const contextune_nccl_call& call, LaunchRegion* r
     if (region->collectives() == nullptr) region->saw_collective();
   }
   this_call.begun = region == nullptr ? 0 : now_seconds();
-  this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
+  this_call.last_allocation = memory_ == nullptr ? 0 : memory_->changes().last_serial();
 }
 
 void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
@@ -234,7 +234,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
   if (this_call.num_made > ThreadCollectives::most_made) return region->too_many_at_once();
   for (DecisionMade& made : std::span(this_call.made.data(), this_call.num_made))
     if (made.is_first_use && memory_ != nullptr)
-      made.connection_bytes = memory_->device_bytes_since(this_call.last_allocation);
+      made.connection_bytes = memory_->allocations().device_bytes_since(this_call.last_allocation);
   if (lone || ends_group(call)) {
     if (offers && this_call.num_made == 0) region->nobody_is_asked(call.tuner);
     if (untunable && std::none_of(made().begin(), made().end(), &is_exchange))

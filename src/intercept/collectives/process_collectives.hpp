@@ -12,7 +12,7 @@
 #include "collective/collective_space.hpp"
 #include "collective/lease_table.hpp"
 #include "core/search/decision_port.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 
 namespace contextune::intercept {
 
@@ -54,7 +54,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   [[nodiscard]] const collective::CollectiveSpace& space() const noexcept { return space_; }
 
   /// As above. @param memory what this process has of the device; outlives this
-  void watch_memory(const AllocationMap& memory) noexcept { memory_ = &memory; }
+  void watch_memory(const ProcessMemory& memory) noexcept { memory_ = &memory; }
   /// As above. @param gate keeps the program's threads out of NCCL while it is closed; outlives
   /// this
   void set_gate(ReplayGate* gate) noexcept { gate_ = gate; }
@@ -157,7 +157,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   std::array<std::atomic<std::uint64_t>, most_contexts> confused_{};
   std::atomic<int> others_under_way_{0};  ///< calls that are not of one communicator alone
   ReplayGate* gate_ = nullptr;
-  const AllocationMap* memory_ = nullptr;
+  const ProcessMemory* memory_ = nullptr;
   std::array<std::atomic<std::uint32_t>, most_contexts> used_{};  ///< cells, by context
   std::atomic<std::uint32_t> seen_{0};                            ///< functions, in regions
   std::mutex owner_;                                              ///< of the lease table

@@ -4,29 +4,6 @@
 #include <utility>
 
 namespace contextune::intercept {
-namespace {
-
-constexpr const char* no_memory = "there was no memory to remember the program's allocations in";
-constexpr const char* missed_release =
-    "the driver gave out memory that the program had not been seen to give back";
-
-}  // namespace
-
-AllocationMap::AllocationMap(const std::uint32_t* missed, bool (*is_of_nccl)()) noexcept
-    : missed_(missed), is_of_nccl_(is_of_nccl) {
-  if (missed == nullptr) give_up("without the frontend, the program's allocations are not seen");
-}
-
-/// Every change that is noted goes through here.
-template <typename Body>
-void AllocationMap::change(Body&& body) noexcept {
-  try {
-    const std::lock_guard lock(mutex_);
-    if (body()) version_.fetch_add(1, std::memory_order_release);
-  } catch (...) {
-    give_up(no_memory);
-  }
-}
 
 std::vector<Allocation> AllocationMap::all() const {
   const std::lock_guard lock(mutex_);
@@ -43,15 +20,6 @@ std::vector<Allocation> AllocationMap::outside_of(int device) const {
     if (entry.allocation.is_outside_of(device)) list.push_back(entry.allocation);
   }
   return list;
-}
-
-void AllocationMap::note_outside(const Allocation& allocation) noexcept {
-  int first = first_device_.load(std::memory_order_relaxed);
-  if (first < 0 && allocation.device >= 0) {
-    first = allocation.device;
-    first_device_.store(first, std::memory_order_release);
-  }
-  if (allocation.is_outside_of(first)) outside_version_.fetch_add(1, std::memory_order_release);
 }
 
 std::size_t AllocationMap::device_bytes_since(std::uint64_t serial) const noexcept {
@@ -75,26 +43,6 @@ std::optional<Allocation> AllocationMap::find(CUdeviceptr address) const noexcep
   return address < candidate.end() ? std::optional(candidate) : std::nullopt;
 }
 
-bool AllocationMap::has_surface_arrays() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(arrays_.begin(), arrays_.end(),
-                     [](const auto& one) { return one.second.surface; });
-}
-
-const char* AllocationMap::incomplete() const noexcept {
-  if (missed_ != nullptr && __atomic_load_n(missed_, __ATOMIC_ACQUIRE) != 0) {
-    return "the program used the driver before its allocations could be seen";
-  }
-  return why_.load(std::memory_order_acquire);
-}
-
-void AllocationMap::give_up(const char* why) noexcept {
-  const char* none = nullptr;
-  if (why_.compare_exchange_strong(none, why, std::memory_order_acq_rel)) {
-    version_.fetch_add(1, std::memory_order_release);
-  }
-}
-
 /// The first entry that ends after `begin`.
 AllocationMap::Live::iterator AllocationMap::first_overlap(CUdeviceptr begin) noexcept {
   auto place = live_.upper_bound(begin);
@@ -109,7 +57,7 @@ void AllocationMap::split_at(CUdeviceptr address) {
   Entry rest = place->second;
   rest.allocation.bytes = rest.allocation.end() - address;
   rest.allocation.begin = address;
-  rest.allocation.serial = ++last_serial_;
+  rest.allocation.serial = changes_.next_serial();
   live_.emplace(address, rest);
   place->second.allocation.bytes = address - place->first;
 }
@@ -121,11 +69,13 @@ bool AllocationMap::insert(Entry entry) {
   const auto first = live_.lower_bound(allocation.begin);
   const auto last = live_.lower_bound(allocation.end());
   // Two names may share a variable, or a part of one.
-  if (first != last && entry.owner == nullptr) give_up(missed_release);
+  if (first != last && entry.owner == nullptr) {
+    changes_.give_up("the driver gave out memory that the program had not been seen to give back");
+  }
   live_.erase(first, last);
-  allocation.serial = ++last_serial_;
+  allocation.serial = changes_.next_serial();
   live_.emplace(allocation.begin, entry);
-  note_outside(allocation);
+  changes_.note_outside(allocation);
   return !allocation.of_nccl;
 }
 
@@ -133,7 +83,7 @@ void AllocationMap::add(const Allocation& given) noexcept {
   if (given.begin == 0 || given.bytes == 0) return;
   Allocation allocation = given;
   allocation.of_nccl = is_of_nccl_ != nullptr && is_of_nccl_();
-  change([&] {
+  changes_.make(mutex_, [&] {
     const auto known = live_.find(allocation.begin);
     if (known != live_.end() && known->second.physical == 0 &&
         allocation.kind == AllocationKind::Imported &&
@@ -147,7 +97,7 @@ void AllocationMap::add(const Allocation& given) noexcept {
 
 void AllocationMap::add_variable(const Allocation& allocation, const void* owner) noexcept {
   if (allocation.begin == 0 || allocation.bytes == 0) return;
-  change([&] {
+  changes_.make(mutex_, [&] {
     const auto known = live_.find(allocation.begin);
     if (known != live_.end() && known->second.owner != nullptr &&
         known->second.allocation.bytes == allocation.bytes) {
@@ -160,14 +110,14 @@ void AllocationMap::add_variable(const Allocation& allocation, const void* owner
 }
 
 void AllocationMap::add_module(const void* module, const void* library) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     library_of_module_[module] = library;
     return false;
   });
 }
 
 void AllocationMap::forget_variables(const void* owner) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     const auto is_gone = [&](const auto& one) {
       const void* const module = one.second.owner;
       if (module == nullptr || module == owner) return module == owner;
@@ -182,7 +132,7 @@ void AllocationMap::forget_variables(const void* owner) noexcept {
 }
 
 void AllocationMap::release(CUdeviceptr begin) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     const auto place = live_.find(begin);
     // Other memory is not given back like this, and the driver will say so.
     if (place == live_.end() || place->second.owner != nullptr || place->second.physical != 0) {
@@ -193,14 +143,14 @@ void AllocationMap::release(CUdeviceptr begin) noexcept {
       return false;
     }
     const bool is_of_program = !place->second.allocation.of_nccl;
-    note_outside(place->second.allocation);
+    changes_.note_outside(place->second.allocation);
     leaving_.insert(live_.extract(place));
     return is_of_program;
   });
 }
 
 void AllocationMap::unmap(CUdeviceptr begin, std::size_t bytes) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     split_at(begin);
     split_at(begin + bytes);
     bool any = false;
@@ -209,7 +159,7 @@ void AllocationMap::unmap(CUdeviceptr begin, std::size_t bytes) noexcept {
       const auto one = place++;
       if (one->second.physical == 0) continue;
       any = any || !one->second.allocation.of_nccl;
-      note_outside(one->second.allocation);
+      changes_.note_outside(one->second.allocation);
       auto node = live_.extract(one);
       node.key() = begin;
       leaving_.insert(std::move(node));
@@ -219,14 +169,14 @@ void AllocationMap::unmap(CUdeviceptr begin, std::size_t bytes) noexcept {
 }
 
 void AllocationMap::released(CUdeviceptr begin, bool success) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     bool any = false;
     for (auto place = leaving_.find(begin); place != leaving_.end(); place = leaving_.find(begin)) {
       auto node = leaving_.extract(place);
       if (success) continue;
       node.key() = node.mapped().allocation.begin;
       any = any || !node.mapped().allocation.of_nccl;
-      note_outside(node.mapped().allocation);
+      changes_.note_outside(node.mapped().allocation);
       live_.insert(std::move(node));
     }
     return any;
@@ -235,7 +185,7 @@ void AllocationMap::released(CUdeviceptr begin, bool success) noexcept {
 
 void AllocationMap::add_handle(CUmemGenericAllocationHandle handle, int device,
                                bool imported) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     handles_.add(handle, device, imported);
     return false;
   });
@@ -243,7 +193,7 @@ void AllocationMap::add_handle(CUmemGenericAllocationHandle handle, int device,
 
 void AllocationMap::retain_handle(CUmemGenericAllocationHandle handle,
                                   CUdeviceptr address) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     const auto place = first_overlap(address);
     if (place == live_.end() || place->first > address || place->second.physical == 0) return false;
     const Allocation& known = place->second.allocation;
@@ -254,14 +204,14 @@ void AllocationMap::retain_handle(CUmemGenericAllocationHandle handle,
 }
 
 void AllocationMap::release_handle(CUmemGenericAllocationHandle handle) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     handles_.release(handle);
     return false;
   });
 }
 
 void AllocationMap::export_handle(CUmemGenericAllocationHandle handle) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     const std::uint64_t id = handles_.set_exported(handle);
     bool any = false;
     for (auto& [begin, entry] : live_) {
@@ -277,7 +227,7 @@ void AllocationMap::map(CUdeviceptr begin, std::size_t bytes,
                         CUmemGenericAllocationHandle handle) noexcept {
   if (bytes == 0) return;
   const bool of_nccl = is_of_nccl_ != nullptr && is_of_nccl_();
-  change([&] {
+  changes_.make(mutex_, [&] {
     Entry entry;
     entry.allocation.of_nccl = of_nccl;
     entry.allocation.begin = begin;
@@ -296,7 +246,7 @@ void AllocationMap::map(CUdeviceptr begin, std::size_t bytes,
 
 void AllocationMap::set_access(CUdeviceptr begin, std::size_t bytes, int device,
                                bool read_write) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     bool any = false;
     for (auto place = first_overlap(begin); place != live_.end() && place->first < begin + bytes;
          ++place) {
@@ -312,7 +262,7 @@ void AllocationMap::set_access(CUdeviceptr begin, std::size_t bytes, int device,
 }
 
 void AllocationMap::set_exported(CUdeviceptr begin, std::size_t bytes) noexcept {
-  change([&] {
+  changes_.make(mutex_, [&] {
     bool any = false;
     for (auto place = first_overlap(begin); place != live_.end() && place->first < begin + bytes;
          ++place) {
@@ -323,47 +273,11 @@ void AllocationMap::set_exported(CUdeviceptr begin, std::size_t bytes) noexcept 
   });
 }
 
-void AllocationMap::add_array(const void* handle, CUcontext context, bool surface) noexcept {
-  change([&] {
-    Array& array = arrays_.try_emplace(handle, Array{context, false, 0}).first->second;
-    array.context = context;
-    array.surface = array.surface || surface;
-    ++array.references;
-    return true;
-  });
-}
-
-void AllocationMap::remove_array(const void* handle) noexcept {
-  change([&] {
-    const auto place = arrays_.find(handle);
-    if (place == arrays_.end()) return false;
-    if (--place->second.references == 0) arrays_.erase(place);
-    return true;
-  });
-}
-
 void AllocationMap::forget_context(CUcontext context) noexcept {
-  if (context == nullptr) return;
-  change([&] {
-    const auto memory = std::erase_if(
-        live_, [&](const auto& one) { return one.second.allocation.context == context; });
-    const auto arrays =
-        std::erase_if(arrays_, [&](const auto& one) { return one.second.context == context; });
-    return memory + arrays != 0;
-  });
-}
-
-void AllocationMap::forget_device(int device, CUcontext primary) noexcept {
-  forget_context(primary);
-  change([&] {
-    const auto is_there = [&](const auto& one) {
-      const Allocation& allocation = one.second.allocation;
-      return allocation.device == device || (primary == nullptr && allocation.context != nullptr);
-    };
-    if (std::any_of(live_.begin(), live_.end(), is_there)) {
-      give_up("a device was reset while it held memory that may outlive that");
-    }
-    return false;
+  changes_.make(mutex_, [&] {
+    return std::erase_if(live_, [&](const auto& one) {
+             return one.second.allocation.context == context;
+           }) != 0;
   });
 }
 

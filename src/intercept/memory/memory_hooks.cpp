@@ -61,40 +61,40 @@ bool is_capturing(const gpu::Driver& driver, CUstream stream) noexcept {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void note_pool(AllocationMap& map, const gpu::Driver& driver, void* const* args,
+void note_pool(ProcessMemory& memory, const gpu::Driver& driver, void* const* args,
                CUstream stream) noexcept {
   if (is_capturing(driver, stream)) {
-    return map.give_up("a graph of the program has memory of its own");
+    return memory.changes().give_up("a graph of the program has memory of its own");
   }
   Allocation allocation = here(driver, AllocationKind::Pool);
   allocation.context = nullptr;
   allocation = at(allocation, *argument<CUdeviceptr*>(args, 0), argument<std::size_t>(args, 1));
   place(driver, allocation);
-  map.add(allocation);
+  memory.allocations().add(allocation);
 }
 
 /// Memory of others, whose size only the driver knows.
-void note_import(AllocationMap& map, const gpu::Driver& driver, void* const* args) noexcept {
+void note_import(ProcessMemory& memory, const gpu::Driver& driver, void* const* args) noexcept {
   const CUdeviceptr begin = *argument<CUdeviceptr*>(args, 0);
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   if (driver.cuMemGetAddressRange == nullptr ||
       driver.cuMemGetAddressRange(&base, &bytes, begin) != CUDA_SUCCESS) {
-    return map.give_up("the size of memory that the program imported is not known");
+    return memory.changes().give_up("the size of memory that the program imported is not known");
   }
-  map.add(at(here(driver, AllocationKind::Imported), begin, base + bytes - begin));
+  memory.allocations().add(at(here(driver, AllocationKind::Imported), begin, base + bytes - begin));
 }
 
-void note_host(AllocationMap& map, const gpu::Driver& driver, void* begin,
+void note_host(ProcessMemory& memory, const gpu::Driver& driver, void* begin,
                std::size_t bytes) noexcept {
   Allocation allocation = at(here(driver, AllocationKind::Host), address_of(begin), bytes);
   allocation.device = -1;
-  map.add(allocation);
+  memory.allocations().add(allocation);
 }
 
 /// @param ask the same question without a place for the answer left out; null: cannot be asked
 template <typename Owner, typename Ask>
-void note_variable(AllocationMap& map, const gpu::Driver& driver, void* const* args,
+void note_variable(ProcessMemory& memory, const gpu::Driver& driver, void* const* args,
                    Ask ask) noexcept {
   const auto* begin = argument<const CUdeviceptr*>(args, 0);
   const auto* bytes = argument<const std::size_t*>(args, 1);
@@ -104,24 +104,24 @@ void note_variable(AllocationMap& map, const gpu::Driver& driver, void* const* a
   CUdeviceptr again = 0;
   if (bytes == nullptr && (ask == nullptr || ask(&again, &size, owner,
                                                  argument<const char*>(args, 3)) != CUDA_SUCCESS)) {
-    return map.give_up("the size of a variable of the program is not known");
+    return memory.changes().give_up("the size of a variable of the program is not known");
   }
   Allocation allocation = at(here(driver, AllocationKind::Global), *begin, size);
   place(driver, allocation);
-  map.add_variable(allocation, owner);
+  memory.allocations().add_variable(allocation, owner);
 }
 
 int device_of(const CUmemLocation& location) noexcept {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : -1;
 }
 
-void note_imported_handle(AllocationMap& map, const gpu::Driver& driver,
+void note_imported_handle(ProcessMemory& memory, const gpu::Driver& driver,
                           CUmemGenericAllocationHandle handle) noexcept {
   CUmemAllocationProp properties{};
   const bool known =
       driver.cuMemGetAllocationPropertiesFromHandle != nullptr &&
       driver.cuMemGetAllocationPropertiesFromHandle(&properties, handle) == CUDA_SUCCESS;
-  map.add_handle(handle, known ? device_of(properties.location) : -1, true);
+  memory.allocations().add_handle(handle, known ? device_of(properties.location) : -1, true);
 }
 
 void note_access(AllocationMap& map, void* const* args) noexcept {
@@ -134,9 +134,10 @@ void note_access(AllocationMap& map, void* const* args) noexcept {
 }
 
 template <typename Handle>
-void note_array(AllocationMap& map, const gpu::Driver& driver, void* const* args,
+void note_array(ProcessMemory& memory, const gpu::Driver& driver, void* const* args,
                 bool surface) noexcept {
-  map.add_array(*argument<Handle*>(args, 0), here(driver, AllocationKind::Device).context, surface);
+  memory.arrays().add(*argument<Handle*>(args, 0), here(driver, AllocationKind::Device).context,
+                      surface);
 }
 
 bool is_surface(const CUDA_ARRAY3D_DESCRIPTOR* description) noexcept {
@@ -159,14 +160,15 @@ void hide_own_memory(const OwnBytes& own, const gpu::Driver& driver, std::size_t
   *free = std::min(*free + own.on(device), *total);
 }
 
-void note_node(AllocationMap& map, const CUgraphNodeParams* params) noexcept {
+void note_node(ProcessMemory& memory, const CUgraphNodeParams* params) noexcept {
   if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-    map.give_up("a graph of the program has memory of its own");
+    memory.changes().give_up("a graph of the program has memory of its own");
   }
 }
 
-void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn fn,
+void note_success(ProcessMemory& memory, const gpu::Driver& driver, contextune_fn fn,
                   void* const* args) noexcept {
+  AllocationMap& map = memory.allocations();
   const auto result = [args]() noexcept { return *argument<CUdeviceptr*>(args, 0); };
   switch (legacy_form(fn)) {
     case contextune_fn_cuMemAlloc_v2:
@@ -180,13 +182,13 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
           at(here(driver, AllocationKind::Managed), result(), argument<std::size_t>(args, 1)));
 
     case contextune_fn_cuMemAllocAsync:
-      return note_pool(map, driver, args, stream_meant(fn, argument<CUstream>(args, 2)));
+      return note_pool(memory, driver, args, stream_meant(fn, argument<CUstream>(args, 2)));
     case contextune_fn_cuMemAllocFromPoolAsync:
-      return note_pool(map, driver, args, stream_meant(fn, argument<CUstream>(args, 3)));
+      return note_pool(memory, driver, args, stream_meant(fn, argument<CUstream>(args, 3)));
     case contextune_fn_cuMemPoolImportPointer:
     case contextune_fn_cuIpcOpenMemHandle:
     case contextune_fn_cuIpcOpenMemHandle_v2:
-      return note_import(map, driver, args);
+      return note_import(memory, driver, args);
     case contextune_fn_cuExternalMemoryGetMappedBuffer:
       return map.add(at(here(driver, AllocationKind::Imported), result(),
                         argument<const CUDA_EXTERNAL_MEMORY_BUFFER_DESC*>(args, 2)->size));
@@ -201,7 +203,8 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
                             device_of(argument<const CUmemAllocationProp*>(args, 2)->location),
                             false);
     case contextune_fn_cuMemImportFromShareableHandle:
-      return note_imported_handle(map, driver, *argument<CUmemGenericAllocationHandle*>(args, 0));
+      return note_imported_handle(memory, driver,
+                                  *argument<CUmemGenericAllocationHandle*>(args, 0));
     case contextune_fn_cuMulticastCreate:
       return map.add_handle(*argument<CUmemGenericAllocationHandle*>(args, 0), -1, true);
     case contextune_fn_cuMemRetainAllocationHandle:
@@ -216,51 +219,51 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
       return note_access(map, args);
 
     case contextune_fn_cuMemAllocHost:
-      return note_host(map, driver, *argument<void**>(args, 0), argument<unsigned>(args, 1));
+      return note_host(memory, driver, *argument<void**>(args, 0), argument<unsigned>(args, 1));
     case contextune_fn_cuMemAllocHost_v2:
     case contextune_fn_cuMemHostAlloc:
-      return note_host(map, driver, *argument<void**>(args, 0), argument<std::size_t>(args, 1));
+      return note_host(memory, driver, *argument<void**>(args, 0), argument<std::size_t>(args, 1));
     case contextune_fn_cuMemHostRegister:
     case contextune_fn_cuMemHostRegister_v2:
-      return note_host(map, driver, argument<void*>(args, 0), argument<std::size_t>(args, 1));
+      return note_host(memory, driver, argument<void*>(args, 0), argument<std::size_t>(args, 1));
 
     case contextune_fn_cuMemGetInfo_v2:
-      return hide_own_memory(map.own_bytes(), driver, argument<std::size_t*>(args, 0),
+      return hide_own_memory(memory.own_bytes(), driver, argument<std::size_t*>(args, 0),
                              argument<const std::size_t*>(args, 1));
 
     case contextune_fn_cuModuleGetGlobal_v2:
-      return note_variable<CUmodule>(map, driver, args, driver.cuModuleGetGlobal);
+      return note_variable<CUmodule>(memory, driver, args, driver.cuModuleGetGlobal);
     case contextune_fn_cuLibraryGetGlobal:
-      return note_variable<CUlibrary>(map, driver, args, driver.cuLibraryGetGlobal);
+      return note_variable<CUlibrary>(memory, driver, args, driver.cuLibraryGetGlobal);
     case contextune_fn_cuLibraryGetManaged:
-      return note_variable<CUlibrary>(map, driver, args, driver.cuLibraryGetManaged);
+      return note_variable<CUlibrary>(memory, driver, args, driver.cuLibraryGetManaged);
     case contextune_fn_cuLibraryGetModule:
       return map.add_module(*argument<CUmodule*>(args, 0), argument<CUlibrary>(args, 1));
 
     case contextune_fn_cuArrayCreate_v2:
-      return note_array<CUarray>(map, driver, args, false);
+      return note_array<CUarray>(memory, driver, args, false);
     case contextune_fn_cuArray3DCreate_v2:
-      return note_array<CUarray>(map, driver, args,
+      return note_array<CUarray>(memory, driver, args,
                                  is_surface(argument<const CUDA_ARRAY3D_DESCRIPTOR*>(args, 1)));
     case contextune_fn_cuMipmappedArrayCreate:
       return note_array<CUmipmappedArray>(
-          map, driver, args, is_surface(argument<const CUDA_ARRAY3D_DESCRIPTOR*>(args, 1)));
+          memory, driver, args, is_surface(argument<const CUDA_ARRAY3D_DESCRIPTOR*>(args, 1)));
     case contextune_fn_cuExternalMemoryGetMappedMipmappedArray:
       // Whatever our kernels may do, others may write to it.
-      return note_array<CUmipmappedArray>(map, driver, args, true);
+      return note_array<CUmipmappedArray>(memory, driver, args, true);
     case contextune_fn_cuArrayDestroy:
-      return map.remove_array(argument<CUarray>(args, 0));
+      return memory.arrays().remove(argument<CUarray>(args, 0));
     case contextune_fn_cuMipmappedArrayDestroy:
-      return map.remove_array(argument<CUmipmappedArray>(args, 0));
+      return memory.arrays().remove(argument<CUmipmappedArray>(args, 0));
 
     case contextune_fn_cuGraphAddMemAllocNode:
-      return map.give_up("a graph of the program has memory of its own");
+      return memory.changes().give_up("a graph of the program has memory of its own");
     case contextune_fn_cuGraphAddNode:
-      return note_node(map, argument<const CUgraphNodeParams*>(args, 4));
+      return note_node(memory, argument<const CUgraphNodeParams*>(args, 4));
     case contextune_fn_cuGraphAddNode_v2:
-      return note_node(map, argument<const CUgraphNodeParams*>(args, 5));
+      return note_node(memory, argument<const CUgraphNodeParams*>(args, 5));
     case contextune_fn_cuGraphicsMapResources:
-      return map.give_up("the program shares memory with a graphics interface");
+      return memory.changes().give_up("the program shares memory with a graphics interface");
     default:
       return;
   }
@@ -268,7 +271,8 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
 
 }  // namespace
 
-void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args) noexcept {
+void memory_call_begins(ProcessMemory& memory, contextune_fn fn, void* const* args) noexcept {
+  AllocationMap& map = memory.allocations();
   switch (legacy_form(fn)) {
     case contextune_fn_cuMemFree_v2:
     case contextune_fn_cuMemFreeAsync:
@@ -288,7 +292,7 @@ void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args)
     case contextune_fn_cuCtxDestroy:
     case contextune_fn_cuCtxDestroy_v2:
     case contextune_fn_cuCtxDetach:
-      return map.forget_context(argument<CUcontext>(args, 0));
+      return memory.forget_context(argument<CUcontext>(args, 0));
     default:
       return;
   }
@@ -320,19 +324,20 @@ std::optional<std::size_t> memory_taken_by(contextune_fn fn, void* const* args) 
   }
 }
 
-void note_memory_call(AllocationMap& map, const gpu::Driver& driver, contextune_fn fn,
+void note_memory_call(ProcessMemory& memory, const gpu::Driver& driver, contextune_fn fn,
                       void* const* args, CUresult result) noexcept {
   switch (legacy_form(fn)) {
     case contextune_fn_cuMemFree_v2:
     case contextune_fn_cuMemFreeAsync:
     case contextune_fn_cuIpcCloseMemHandle:
     case contextune_fn_cuMemUnmap:
-      return map.released(argument<CUdeviceptr>(args, 0), result == CUDA_SUCCESS);
+      return memory.allocations().released(argument<CUdeviceptr>(args, 0), result == CUDA_SUCCESS);
     case contextune_fn_cuMemFreeHost:
     case contextune_fn_cuMemHostUnregister:
-      return map.released(address_of(argument<void*>(args, 0)), result == CUDA_SUCCESS);
+      return memory.allocations().released(address_of(argument<void*>(args, 0)),
+                                           result == CUDA_SUCCESS);
     default:
-      if (result == CUDA_SUCCESS) note_success(map, driver, fn, args);
+      if (result == CUDA_SUCCESS) note_success(memory, driver, fn, args);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "gpu/memory/host_memory.hpp"
 #include "intercept/host/context_table.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -40,21 +40,21 @@ void note_variables(const RegionServices& services, CUcontext context, int devic
                                                                     : AllocationKind::Global;
       allocation.device = device;
       allocation.context = context;
-      services.allocations.add_variable(allocation, owner);
+      services.memory.allocations().add_variable(allocation, owner);
     }
   }
 }
 
 std::vector<gpu::MemoryRange> program_memory(const RegionServices& services, CUcontext context,
                                              int device_of_context, OtherDevices others) {
-  const AllocationMap& allocations = services.allocations;
-  if (const char* why = allocations.incomplete()) {
+  const ProcessMemory& memory = services.memory;
+  if (const char* why = memory.changes().incomplete()) {
     decline(FallbackReason::UnknownMemory, why);
   }
-  if (allocations.has_surface_arrays()) decline(FallbackReason::ArrayMemory, {});
+  if (memory.arrays().has_surfaces()) decline(FallbackReason::ArrayMemory, {});
   std::vector<gpu::MemoryRange> ranges;
   int device = -1;
-  for (const Allocation& one : allocations.all()) {
+  for (const Allocation& one : memory.allocations().all()) {
     if (one.kind == AllocationKind::Host || one.of_nccl) continue;
     if (one.kind == AllocationKind::Managed) decline(FallbackReason::ManagedMemory, {});
     if (one.kind == AllocationKind::Imported || one.exported) {

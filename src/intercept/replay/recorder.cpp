@@ -34,13 +34,13 @@ class Inside {
 
 Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
                    const Launcher& launcher, KernelTable& kernels, GraphTable& graphs,
-                   AllocationMap& allocations, CaptureWatch& captures, bool several_devices)
+                   ProcessMemory& memory, CaptureWatch& captures, bool several_devices)
     : frontend_(frontend),
       driver_(driver),
       launcher_(launcher),
       kernels_(kernels),
       graphs_(graphs),
-      allocations_(allocations),
+      memory_(memory),
       captures_(captures),
       several_devices_(several_devices) {}
 
@@ -101,7 +101,7 @@ void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
 
 void Recorder::memory_wanted(std::size_t bytes) noexcept {
   if (active() && !is_called_by_nccl()) obstruct(FallbackReason::ReplayAllocation, {}, true);
-  if (!allocations_.own_bytes().any()) return;
+  if (!memory_.own_bytes().any()) return;
   GiveWay give_way;
   {
     const std::lock_guard lock(mutex_);
@@ -261,7 +261,7 @@ void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) 
          at += sizeof(CUdeviceptr)) {
       CUdeviceptr word = 0;
       std::memcpy(&word, bytes + at, sizeof word);
-      const auto allocation = allocations_.find(word);
+      const auto allocation = memory_.allocations().find(word);
       if (!allocation && is_unseen_memory(word)) {
         return obstruct(FallbackReason::UnknownMemory, "Kernel " + kernel.identity.name +
                                                            " is given memory whose allocation was "
@@ -312,7 +312,7 @@ void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t 
   side.size_bytes = size_bytes;
   side.writes = writes;
   side.program = reinterpret_cast<const void*>(operation.arguments[at]);
-  side.pinned = allocations_.find(operation.arguments[at]).has_value();
+  side.pinned = memory_.allocations().find(operation.arguments[at]).has_value();
   const auto* begin = static_cast<const std::byte*>(side.program);
   const std::lock_guard lock(mutex_);
   // Once where a replay reads it or writes it, and once as it was.
@@ -343,7 +343,7 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
     std::memcpy(&operation.arguments[i], args[i], sizes[i]);
   }
   const auto is_host = [this](CUdeviceptr address) {
-    if (const auto known = allocations_.find(address)) {
+    if (const auto known = memory_.allocations().find(address)) {
       if (known->of_nccl)
         obstruct(FallbackReason::UnknownMemory, "The region copies from or to memory of NCCL's.");
       return known->kind == AllocationKind::Host;

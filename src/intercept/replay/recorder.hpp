@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "intercept/graphs/graph_table.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/kernel_table.hpp"
 #include "intercept/replay/recording.hpp"
@@ -36,8 +36,8 @@ class Recorder {
 
   /// @param several_devices so a launch's context tells its device
   Recorder(const contextune_frontend* frontend, const gpu::Driver& driver, const Launcher& launcher,
-           KernelTable& kernels, GraphTable& graphs, AllocationMap& allocations,
-           CaptureWatch& captures, bool several_devices);
+           KernelTable& kernels, GraphTable& graphs, ProcessMemory& memory, CaptureWatch& captures,
+           bool several_devices);
 
   /// Versions that tell whether memory or modules came or went; to be taken before memory is looked
   /// at.
@@ -47,7 +47,7 @@ class Recorder {
     bool operator==(const Versions&) const = default;
   };
   [[nodiscard]] Versions versions() const noexcept {
-    return {allocations_.version(), kernels_.epoch()};
+    return {memory_.changes().version(), kernels_.epoch()};
   }
 
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
@@ -116,7 +116,7 @@ class Recorder {
   const Launcher& launcher_;
   KernelTable& kernels_;
   GraphTable& graphs_;
-  AllocationMap& allocations_;
+  ProcessMemory& memory_;
   CaptureWatch& captures_;
   const bool several_devices_;
   std::atomic<bool> active_{false};

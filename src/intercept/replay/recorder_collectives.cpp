@@ -39,7 +39,7 @@ bool Recorder::may_record(const contextune_nccl_call& call) {
   for (const void* buffer : {call.sendbuff, static_cast<const void*>(call.recvbuff)}) {
     const auto address = reinterpret_cast<CUdeviceptr>(buffer);
     if (address == 0) continue;
-    const auto known = allocations_.find(address);
+    const auto known = memory_.allocations().find(address);
     if (!known || known->of_nccl || known->kind == AllocationKind::Host)
       return obstacle("it is given memory of the host, or memory whose allocation was not seen");
   }

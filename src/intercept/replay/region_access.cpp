@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "intercept/graphs/graph_table.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 #include "intercept/program/arguments.hpp"
 #include "intercept/tuner/measurement.hpp"
 
@@ -50,7 +50,7 @@ class Finder {
   }
 
   std::optional<CUdeviceptr> allocation_of(std::uint64_t address) {
-    const auto found = services().allocations.find(address);
+    const auto found = services().memory.allocations().find(address);
     if (!found) return std::nullopt;
     known_.emplace(found->begin, *found);
     return found->begin;

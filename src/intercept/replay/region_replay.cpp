@@ -132,7 +132,7 @@ void RegionReplay::note_own_bytes() noexcept {
   std::size_t bytes = memory_ == nullptr ? 0 : memory_->costs().device_bytes;
   for (const auto& one : unneeded_) bytes += one->costs().device_bytes;
   const auto difference = static_cast<std::ptrdiff_t>(bytes - own_bytes_);
-  services_.allocations.own_bytes().add(device_, difference);
+  services_.memory.own_bytes().add(device_, difference);
   own_bytes_ = bytes;
 }
 

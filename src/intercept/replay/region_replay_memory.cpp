@@ -41,7 +41,7 @@ void RegionReplay::note_variables() {
 void RegionReplay::prepare() {
   auto ranges = footprint();
   host_.emplace();
-  if (!host_->begin(services_.allocations.all())) {
+  if (!host_->begin(services_.memory.allocations().all())) {
     decline_for(FallbackReason::HostMemory,
                 "There is more host memory within the GPU's reach than can be watched.");
   }
@@ -94,7 +94,7 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
 
 void RegionReplay::learn() {
   for (const gpu::MemoryRange& block : memory_->dirty()) {
-    const auto allocation = services_.allocations.find(block.begin);
+    const auto allocation = services_.memory.allocations().find(block.begin);
     const gpu::MemoryRange whole =
         allocation ? gpu::MemoryRange{allocation->begin, allocation->bytes} : block;
     if (std::find(learned_.begin(), learned_.end(), whole) == learned_.end()) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "intercept/host/context_table.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/program_memory.hpp"
@@ -30,7 +30,7 @@ RepetitionCheck::~RepetitionCheck() {
     if (part.copies == nullptr) continue;
     const auto bytes = static_cast<std::ptrdiff_t>(part.copies->device_bytes());
     part.copies.reset();
-    services_.allocations.own_bytes().add(part.device, -bytes);
+    services_.memory.own_bytes().add(part.device, -bytes);
   }
   if (claimed_) services_.gate.release();
 }
@@ -95,8 +95,8 @@ void RepetitionCheck::begin() {
     part.hashes = part.hasher->hash(part.footprint, deadline());
     copies->save(part.footprint, deadline());
     part.copies = std::move(copies);
-    services_.allocations.own_bytes().add(part.device,
-                                          static_cast<std::ptrdiff_t>(part.copies->device_bytes()));
+    services_.memory.own_bytes().add(part.device,
+                                     static_cast<std::ptrdiff_t>(part.copies->device_bytes()));
   }
 }
 

@@ -36,7 +36,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   runtime->services().gate.pass();
-  memory_call_begins(runtime->services().allocations, fn, args);
+  memory_call_begins(runtime->services().memory, fn, args);
   if (const auto bytes = memory_taken_by(fn, args))
     runtime->services().recorder.memory_wanted(*bytes);
   if (TunableCall* call = this_thread().call) TunableLaunch::transfer_begins(*call, fn, args);
@@ -215,7 +215,7 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   runtime->services().recorder.after(fn, args, result);
   if (TunableCall* call = this_thread().call)
     TunableLaunch::transfer_ended(*call, fn, args, result == CUDA_SUCCESS);
-  note_memory_call(runtime->services().allocations, runtime->services().driver, fn, args, result);
+  note_memory_call(runtime->services().memory, runtime->services().driver, fn, args, result);
   switch (legacy_form(fn)) {
     case contextune_fn_cuProfilerStart:
       return runtime->regions().profiler(true);

@@ -73,7 +73,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       options_(options),
       driver_(driver_of(frontend)),
       log_(log_settings(options)),
-      allocations_(frontend == nullptr ? nullptr : frontend->missed, &is_called_by_nccl),
+      memory_(frontend == nullptr ? nullptr : frontend->missed, &is_called_by_nccl),
       launcher_(frontend),
       filter_(options.only, options.exclude, log_),
       kernels_(driver_, filter_, log_),
@@ -90,7 +90,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
           open_store(options, log_), store_folder(options), options, log_,
           [this] { return environment_.here(); },
           [this](auto ranks) { return ranks_.is_first_on_host(ranks); }),
-      recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
+      recorder_(frontend, driver_, launcher_, kernels_, graphs_, memory_, captures_,
                 has_several_devices(driver_)),
       gate_(frontend),
       block_kernels_(driver_),
@@ -105,7 +105,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 measurement_,
                 open_,
                 captures_,
-                allocations_,
+                memory_,
                 contexts_,
                 module_variables_,
                 recorder_,
@@ -128,7 +128,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   rules_.start_collectives(options, filter_, log_);
   rules_.load(options.space, device_facts(), log_);
   process_collectives().set_space(rules_.collectives());
-  process_collectives().watch_memory(allocations_);
+  process_collectives().watch_memory(memory_);
   process_collectives().set_gate(&gate_);
   // A copy to the host waits for the GPU as well.
   store_.set_on_probation([this](bool begins) { gate_.show_copies(begins); });
@@ -333,7 +333,8 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
       CUcontext context = nullptr;
       (void)driver_.cuCtxGetCurrent(&context);
       if (const RegionMark* mark = kernel_marks_.find(call.function, context)) {
-        if (LaunchRegion* region = regions_.of_mark(*mark)) region->begin_next_in_process();
+        if (LaunchRegion* region = regions_.of_mark(*mark))
+          region->begin_next_in_process();
       }
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());

@@ -12,7 +12,7 @@
 #include "gpu/memory/block_kernels.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/host/context_table.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 #include "intercept/program/program_attributes.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/ranks/process_ranks.hpp"
@@ -116,7 +116,7 @@ class ProcessRuntime final : public Runtime {
   const Options options_;
   const gpu::Driver driver_;
   EventLog log_;
-  AllocationMap allocations_;
+  ProcessMemory memory_;
   ContextTable contexts_;
   std::atomic<std::uint32_t> contexts_gone_{0};
   const Launcher launcher_;

@@ -46,7 +46,7 @@ void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
   const CUcontext context = contexts_.primary_of(device);
   context_goes_away(context);
   contexts_.made(context, device);  // a reset one is there all the same
-  allocations_.forget_device(device, context);
+  memory_.forget_device(device, context);
 }
 
 void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
@@ -58,7 +58,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
     return;
   const CUcontext context = contexts_.primary_of(device);
   context_goes_away(context, true);
-  allocations_.forget_device(device, context);
+  memory_.forget_device(device, context);
 }
 
 void ProcessRuntime::synchronised() noexcept {

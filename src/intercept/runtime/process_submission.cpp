@@ -70,8 +70,8 @@ ProcessSubmission::ProcessSubmission(const RegionServices& services, const NameF
             services_.log.fallback(FallbackReason::NotChained, StoredSubmission::region, {},
                                    sentence);
           }),
-      submitter_(services.driver, services.launcher, kernels_, services.captures,
-                 services.allocations, services.frontend,
+      submitter_(services.driver, services.launcher, kernels_, services.captures, services.memory,
+                 services.frontend,
                  [this](const std::string& sentence) {
                    services_.log.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},
                                           sentence);

@@ -11,13 +11,13 @@ class BlockKernels;
 
 namespace contextune::intercept {
 
-class AllocationMap;
 class CaptureWatch;
 class ContextTable;
 class GraphTable;
 class Launcher;
 class Measurement;
 class OpenRegions;
+class ProcessMemory;
 class ProcessRanks;
 class ProcessStore;
 class Recorder;
@@ -35,7 +35,7 @@ struct RegionServices {
   Measurement& measurement;
   OpenRegions& open;
   CaptureWatch& captures;
-  AllocationMap& allocations;
+  ProcessMemory& memory;
   ContextTable& contexts;
   gpu::ModuleVariables& variables;
   Recorder& recorder;

@@ -8,7 +8,8 @@ namespace contextune::intercept {
 
 bool OutsideMemory::is_reached_by(const contextune_launch& call, const SubmittedKernel& kernel,
                                   CUcontext context) noexcept {
-  if ((context != context_ || version_ != memory_.outside_version(device_)) && !refresh(context)) {
+  if ((context != context_ || version_ != memory_.changes().outside_version(device_)) &&
+      !refresh(context)) {
     return true;
   }
   if (ranges_.empty()) return false;
@@ -36,9 +37,9 @@ bool OutsideMemory::refresh(CUcontext context) noexcept {
   context_ = nullptr;
   if (driver_.cuCtxGetDevice(&device_) != CUDA_SUCCESS) return false;
   try {
-    version_ = memory_.outside_version(device_);
+    version_ = memory_.changes().outside_version(device_);
     ranges_.clear();
-    for (const Allocation& one : memory_.outside_of(device_)) {
+    for (const Allocation& one : memory_.allocations().outside_of(device_)) {
       ranges_.push_back({one.begin, one.end()});
     }
     context_ = context;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/process_memory.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {
@@ -21,7 +21,7 @@ namespace contextune::intercept {
 /// Not thread-safe: Submitter's, under its lock. Nothing throws.
 class OutsideMemory {
  public:
-  OutsideMemory(const gpu::Driver& driver, const AllocationMap& memory)
+  OutsideMemory(const gpu::Driver& driver, const ProcessMemory& memory)
       : driver_(driver), memory_(memory) {}
 
   /// Whether one of the arguments is an address there.
@@ -42,7 +42,7 @@ class OutsideMemory {
   [[nodiscard]] bool has(std::uint64_t address) const noexcept;
 
   const gpu::Driver& driver_;
-  const AllocationMap& memory_;
+  const ProcessMemory& memory_;
   CUcontext context_ = nullptr;  ///< whose device the ranges are outside of
   CUdevice device_ = 0;          ///< that one
   std::uint64_t version_ = 0;    ///< of the ranges

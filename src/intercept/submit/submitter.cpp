@@ -73,7 +73,7 @@ CUlaunchAttribute chaining() {
 }  // namespace
 
 Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-                     CaptureWatch& captures, const AllocationMap& memory,
+                     CaptureWatch& captures, const ProcessMemory& memory,
                      const contextune_frontend* frontend, NotGathered say)
     : driver_(driver),
       launcher_(launcher),

@@ -53,7 +53,7 @@ class Submitter {
 
   /// @param frontend null: nothing is chained or gathered
   Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-            CaptureWatch& captures, const AllocationMap& memory,
+            CaptureWatch& captures, const ProcessMemory& memory,
             const contextune_frontend* frontend, NotGathered say);
   Submitter(const Submitter&) = delete;
   Submitter& operator=(const Submitter&) = delete;

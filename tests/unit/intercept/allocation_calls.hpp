@@ -5,8 +5,8 @@
 #include <string>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/memory/allocation_map.hpp"
 #include "intercept/memory/memory_hooks.hpp"
+#include "intercept/memory/process_memory.hpp"
 
 namespace allocation_calls {
 
@@ -86,8 +86,8 @@ struct Calls {
   template <typename... Arguments>
   void call(contextune_fn fn, CUresult result, Arguments... arguments) {
     void* const args[] = {&arguments..., nullptr};
-    memory_call_begins(map, fn, args);
-    note_memory_call(map, driver, fn, args, result);
+    memory_call_begins(memory, fn, args);
+    note_memory_call(memory, driver, fn, args, result);
   }
 
   void allocate(CUdeviceptr at, std::size_t bytes) {
@@ -143,7 +143,8 @@ struct Calls {
 
   std::uint32_t missed = 0;
   gpu::Driver driver;
-  AllocationMap map{&missed};
+  ProcessMemory memory{&missed};
+  AllocationMap& map = memory.allocations();
 };
 
 template <typename Handle>

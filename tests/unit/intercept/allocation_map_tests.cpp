@@ -23,7 +23,7 @@ TEST_CASE("Memory is known from when the driver gave it until it is given back",
   CHECK(program.map.find(0x1000)->serial > found->serial);
   program.free(0x2000);
   CHECK(program.live() == "1000+10");
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
 }
 
 TEST_CASE("A call that fails changes nothing", "[allocations]") {
@@ -44,13 +44,13 @@ TEST_CASE("Memory is not to be used from when its release begins", "[allocations
   program.allocate(0x1000, 0x10);
   CUdeviceptr pointer = 0x1000;
   void* const args[] = {&pointer, nullptr};
-  memory_call_begins(program.map, contextune_fn_cuMemFree_v2, args);
+  memory_call_begins(program.memory, contextune_fn_cuMemFree_v2, args);
   CHECK(program.live().empty());
   // Another thread is given the same address before this one is back.
   program.allocate(0x1000, 0x20);
-  note_memory_call(program.map, program.driver, contextune_fn_cuMemFree_v2, args, CUDA_SUCCESS);
+  note_memory_call(program.memory, program.driver, contextune_fn_cuMemFree_v2, args, CUDA_SUCCESS);
   CHECK(program.live() == "1000+20");
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
 }
 
 TEST_CASE("Memory that others see while a device works is known apart from its own",
@@ -59,11 +59,11 @@ TEST_CASE("Memory that others see while a device works is known apart from its o
   std::uint64_t before = 0;
   std::uint64_t before_on_other = 0;
   const auto changed = [&] {
-    const std::uint64_t now = program.map.outside_version(0);
+    const std::uint64_t now = program.memory.changes().outside_version(0);
     return std::exchange(before, now) != now;
   };
   const auto changed_for_other = [&] {
-    const std::uint64_t now = program.map.outside_version(1);
+    const std::uint64_t now = program.memory.changes().outside_version(1);
     return std::exchange(before_on_other, now) != now;
   };
   program.allocate(0x1000, 0x10);
@@ -91,22 +91,22 @@ TEST_CASE("Memory that others see while a device works is known apart from its o
 
 TEST_CASE("The version tells whether anything has changed", "[allocations]") {
   Calls program;
-  const std::uint64_t before = program.map.version();
+  const std::uint64_t before = program.memory.changes().version();
   program.free(0x1000, CUDA_ERROR_INVALID_VALUE);
   program.create(7);
-  CHECK(program.map.version() == before);
+  CHECK(program.memory.changes().version() == before);
   program.allocate(0x1000, 0x10);
-  const std::uint64_t allocated = program.map.version();
+  const std::uint64_t allocated = program.memory.changes().version();
   CHECK(allocated > before);
   program.free(0x1000);
-  CHECK(program.map.version() > allocated);
+  CHECK(program.memory.changes().version() > allocated);
 }
 
 TEST_CASE("What came since an allocation is told in bytes, as far as it is there",
           "[allocations]") {
   Calls program;
   program.allocate(0x1000, 0x100);
-  const std::uint64_t serial = program.map.last_serial();
+  const std::uint64_t serial = program.memory.changes().last_serial();
   CHECK(program.map.device_bytes_since(serial) == 0);
   program.allocate(0x2000, 0x10);
   program.allocate_async(0x3000, 0x20);
@@ -161,13 +161,13 @@ TEST_CASE("Memory of a graph makes the map incomplete", "[allocations]") {
                    nullptr, std::size_t{0}, &params);
     };
     add();
-    CHECK(program.map.incomplete() == nullptr);
+    CHECK(program.memory.changes().incomplete() == nullptr);
     params.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     add();
   }
   CHECK(program.live().empty());
-  REQUIRE(program.map.incomplete() != nullptr);
-  CHECK(std::string(program.map.incomplete()).find("graph") != std::string::npos);
+  REQUIRE(program.memory.changes().incomplete() != nullptr);
+  CHECK(std::string(program.memory.changes().incomplete()).find("graph") != std::string::npos);
 }
 
 TEST_CASE("Host memory is known, allocated or registered", "[allocations]") {
@@ -193,9 +193,9 @@ TEST_CASE("A variable is live until its module or library goes away", "[allocati
   const auto module = handle<CUmodule>(0x100);
   const auto library = handle<CUlibrary>(0x200);
   program.ask_variable(module, 0x1000, 0x10);
-  const std::uint64_t version = program.map.version();
+  const std::uint64_t version = program.memory.changes().version();
   program.ask_variable(module, 0x1000, 0x10);
-  CHECK(program.map.version() == version);
+  CHECK(program.memory.changes().version() == version);
   CHECK(program.map.find(0x1000)->kind == AllocationKind::Global);
   program.free(0x1000, CUDA_ERROR_INVALID_VALUE);
   CHECK(program.live() == "1000+10");
@@ -228,19 +228,19 @@ TEST_CASE("A variable's size is asked for where the program did not", "[allocati
   answers.managed = true;
   program.ask_variable(handle<CUmodule>(0x100), 0x6000, 8);
   CHECK(program.map.find(0x6000)->kind == AllocationKind::Managed);
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
 }
 
 TEST_CASE("Arrays that kernels can write are known", "[allocations]") {
   Calls program;
   program.create_array(handle<CUarray>(1), 0);
-  CHECK_FALSE(program.map.has_surface_arrays());
+  CHECK_FALSE(program.memory.arrays().has_surfaces());
   program.create_array(handle<CUarray>(2), CUDA_ARRAY3D_SURFACE_LDST);
-  CHECK(program.map.has_surface_arrays());
+  CHECK(program.memory.arrays().has_surfaces());
   program.call(contextune_fn_cuArrayDestroy, CUDA_ERROR_INVALID_HANDLE, handle<CUarray>(2));
-  CHECK(program.map.has_surface_arrays());
+  CHECK(program.memory.arrays().has_surfaces());
   program.call(contextune_fn_cuArrayDestroy, CUDA_SUCCESS, handle<CUarray>(2));
-  CHECK_FALSE(program.map.has_surface_arrays());
+  CHECK_FALSE(program.memory.arrays().has_surfaces());
 }
 
 TEST_CASE("What lived in a context ends with it", "[allocations]") {
@@ -252,31 +252,31 @@ TEST_CASE("What lived in a context ends with it", "[allocations]") {
   program.allocate(0x3000, 0x10);
   program.call(contextune_fn_cuCtxDestroy_v2, CUDA_SUCCESS, context_number(0x10));
   CHECK(program.live() == "2000+10 3000+10");
-  CHECK_FALSE(program.map.has_surface_arrays());
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK_FALSE(program.memory.arrays().has_surfaces());
+  CHECK(program.memory.changes().incomplete() == nullptr);
 }
 
 TEST_CASE("A device that is reset leaves doubt only where memory outlives contexts",
           "[allocations]") {
   Calls program;
   program.allocate(0x1000, 0x10);
-  program.map.forget_device(0, context_number(0x10));
+  program.memory.forget_device(0, context_number(0x10));
   CHECK(program.live().empty());
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
   program.allocate_async(0x2000, 0x10);
-  program.map.forget_device(1, context_number(0x30));
-  CHECK(program.map.incomplete() == nullptr);
-  program.map.forget_device(0, context_number(0x10));
-  CHECK(program.map.incomplete() != nullptr);
+  program.memory.forget_device(1, context_number(0x30));
+  CHECK(program.memory.changes().incomplete() == nullptr);
+  program.memory.forget_device(0, context_number(0x10));
+  CHECK(program.memory.changes().incomplete() != nullptr);
 }
 
 TEST_CASE("The map knows when it has missed something", "[allocations]") {
   Calls program;
   SECTION("there is no frontend") {
-    CHECK(AllocationMap(nullptr).incomplete() != nullptr);
+    CHECK(ProcessMemory(nullptr).changes().incomplete() != nullptr);
     return;
   }
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
   SECTION("the frontend says so") {
     program.missed = 1;
   }
@@ -288,5 +288,5 @@ TEST_CASE("The map knows when it has missed something", "[allocations]") {
   SECTION("memory is shared with a graphics interface") {
     program.call(contextune_fn_cuGraphicsMapResources, CUDA_SUCCESS, 1U, nullptr, CUstream{});
   }
-  CHECK(program.map.incomplete() != nullptr);
+  CHECK(program.memory.changes().incomplete() != nullptr);
 }

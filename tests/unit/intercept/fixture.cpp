@@ -295,7 +295,7 @@ CUdeviceptr Program::allocate(std::size_t bytes) {
   allocation.bytes = bytes;
   allocation.device = 0;
   allocation.context = Simulation::get().context;
-  runtime_->services().allocations.add(allocation);
+  runtime_->services().memory.allocations().add(allocation);
   return pointer;
 }
 void Program::note(contextune_fn fn, std::initializer_list<void*> arguments) {

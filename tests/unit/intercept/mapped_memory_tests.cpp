@@ -31,7 +31,7 @@ TEST_CASE("Virtual memory is live while it is mapped, and in reach once that is 
   CHECK(program.live() == "10000+1000 13000+1000");
   program.unmap(0x10000, 0x4000);
   CHECK(program.live().empty());
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
 }
 
 TEST_CASE("What is mapped from others counts as theirs", "[allocations]") {
@@ -111,7 +111,7 @@ TEST_CASE("An import is as long as the driver says, until it is closed as often 
   CHECK(program.live() == "1040+c0");
   program.call(contextune_fn_cuIpcCloseMemHandle, CUDA_SUCCESS, CUdeviceptr{0x1040});
   CHECK(program.live().empty());
-  CHECK(program.map.incomplete() == nullptr);
+  CHECK(program.memory.changes().incomplete() == nullptr);
 
   CUDA_EXTERNAL_MEMORY_BUFFER_DESC description{};
   description.size = 0x40;
@@ -125,5 +125,5 @@ TEST_CASE("An import is as long as the driver says, until it is closed as often 
 
   answers.bytes = 0;
   program.open_ipc(0x9000);
-  CHECK(program.map.incomplete() != nullptr);
+  CHECK(program.memory.changes().incomplete() != nullptr);
 }

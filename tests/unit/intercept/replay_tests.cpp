@@ -184,7 +184,7 @@ TEST_CASE("What copies bring to the host counts as memory that a replay takes", 
     pinned.begin = reinterpret_cast<CUdeviceptr>(host);
     pinned.bytes = bytes;
     pinned.kind = intercept::AllocationKind::Host;
-    program.runtime().services().allocations.add(pinned);
+    program.runtime().services().memory.allocations().add(pinned);
     void* to = &host;
     void* from = &device;
     if (fn == contextune_fn_cuMemcpyHtoDAsync_v2) std::swap(to, from);
@@ -209,7 +209,7 @@ TEST_CASE("A program with managed memory is tuned live", "[replay]") {
   managed.begin = Simulation::get().memory(1024);
   managed.bytes = 4096;
   managed.kind = intercept::AllocationKind::Managed;
-  program.runtime().services().allocations.add(managed);
+  program.runtime().services().memory.allocations().add(managed);
   program.steps(6, [&] { adder.run(); });
   adder.holds(6);
   CHECK(program.said("fallback", {"reason=managed_memory", "region=step"}));
@@ -228,7 +228,7 @@ TEST_CASE("Memory in another context, whose work nobody waits for, is not replay
   other.bytes = 4096;
   other.device = 0;
   other.context = reinterpret_cast<CUcontext>(&elsewhere);
-  program.runtime().services().allocations.add(other);
+  program.runtime().services().memory.allocations().add(other);
   program.steps(1, [&] { adder.run(); });
   adder.holds(1);
   CHECK(program.said("fallback", {"reason=several_devices", "several contexts"}));
@@ -271,7 +271,7 @@ TEST_CASE("Host memory that a kernel finds through device memory is left as the 
   host.begin = reinterpret_cast<CUdeviceptr>(pinned);
   host.bytes = 4096;
   host.kind = intercept::AllocationKind::Host;
-  program.runtime().services().allocations.add(host);
+  program.runtime().services().memory.allocations().add(host);
   CUdeviceptr table = program.allocate(sizeof pinned);
   std::memcpy(reinterpret_cast<void*>(table), &pinned, sizeof pinned);
   CUfunction hidden = simulation.function(simulation.module, "_Z10add_hiddenPPi");
@@ -386,7 +386,7 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
     std::size_t* to = &free;
     std::size_t* of = &total;
     void* const arguments[] = {&to, &of};
-    intercept::note_memory_call(program.runtime().services().allocations, Simulation::get().driver,
+    intercept::note_memory_call(program.runtime().services().memory, Simulation::get().driver,
                                 contextune_fn_cuMemGetInfo_v2, &arguments[0], CUDA_SUCCESS);
     return free;
   };

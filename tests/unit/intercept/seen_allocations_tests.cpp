@@ -14,8 +14,8 @@ using namespace contextune::intercept;
 
 namespace {
 
-/// The map of this process, once the driver is up and a context is current.
-AllocationMap& allocations() {
+/// The memory of this process, once the driver is up and a context is current.
+ProcessMemory& memory() {
   REQUIRE(cuInit(0) == CUDA_SUCCESS);
   CUcontext context = nullptr;
   REQUIRE(cuCtxGetCurrent(&context) == CUDA_SUCCESS);
@@ -25,7 +25,7 @@ AllocationMap& allocations() {
   }
   INFO("LD_PRELOAD has to name libcontextune_preload.so, as it does under ctest");
   REQUIRE(running_runtime() != nullptr);
-  return running_runtime()->services().allocations;
+  return running_runtime()->services().memory;
 }
 
 bool knows(const AllocationMap& map, CUdeviceptr begin, std::size_t bytes, AllocationKind kind) {
@@ -40,8 +40,8 @@ CUdeviceptr address_of(const void* pointer) {
 }  // namespace
 
 TEST_CASE("Every kind of memory of a program is seen to come and go", "[seen]") {
-  const AllocationMap& map = allocations();
-  CHECK(map.incomplete() == nullptr);
+  const AllocationMap& map = memory().allocations();
+  CHECK(memory().changes().incomplete() == nullptr);
   const std::size_t before = map.all().size();
 
   CUdeviceptr plain = 0;
@@ -77,11 +77,11 @@ TEST_CASE("Every kind of memory of a program is seen to come and go", "[seen]") 
   REQUIRE(cuMemFreeHost(mapped) == CUDA_SUCCESS);
   REQUIRE(cuMemHostUnregister(registered.data()) == CUDA_SUCCESS);
   CHECK(map.all().size() == before);
-  CHECK(map.incomplete() == nullptr);
+  CHECK(memory().changes().incomplete() == nullptr);
 }
 
 TEST_CASE("Stream-ordered memory is seen in the order of the calls", "[seen]") {
-  const AllocationMap& map = allocations();
+  const AllocationMap& map = memory().allocations();
   const std::size_t before = map.all().size();
   CUmemoryPool pool = nullptr;
   REQUIRE(cuDeviceGetDefaultMemPool(&pool, 0) == CUDA_SUCCESS);
@@ -98,7 +98,7 @@ TEST_CASE("Stream-ordered memory is seen in the order of the calls", "[seen]") {
 }
 
 TEST_CASE("A pointer that was looked up is seen as a linked one is", "[seen]") {
-  const AllocationMap& map = allocations();
+  const AllocationMap& map = memory().allocations();
   void* found = nullptr;
   CUdriverProcAddressQueryResult status{};
   REQUIRE(cuGetProcAddress("cuMemAlloc", &found, 12000, 0, &status) == CUDA_SUCCESS);
@@ -112,7 +112,7 @@ TEST_CASE("A pointer that was looked up is seen as a linked one is", "[seen]") {
 }
 
 TEST_CASE("A variable that the program asks for is seen until its module is unloaded", "[seen]") {
-  const AllocationMap& map = allocations();
+  const AllocationMap& map = memory().allocations();
   CUmodule module = nullptr;
   REQUIRE(cuModuleLoadData(&module, "simcuda image 1\nglobal table 256\n") == CUDA_SUCCESS);
   CUdeviceptr with_size = 0;
@@ -128,7 +128,7 @@ TEST_CASE("A variable that the program asks for is seen until its module is unlo
 }
 
 TEST_CASE("Memory ends with its context, and with the last holder of the primary one", "[seen]") {
-  const AllocationMap& map = allocations();
+  const AllocationMap& map = memory().allocations();
   CUcontext primary = nullptr;
   REQUIRE(cuCtxGetCurrent(&primary) == CUDA_SUCCESS);
   CUdeviceptr of_primary = 0;
@@ -149,6 +149,6 @@ TEST_CASE("Memory ends with its context, and with the last holder of the primary
   CHECK(map.find(of_primary).has_value());
   REQUIRE(cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
   CHECK_FALSE(map.find(of_primary).has_value());
-  CHECK(map.incomplete() == nullptr);
+  CHECK(memory().changes().incomplete() == nullptr);
   REQUIRE(cuCtxSetCurrent(nullptr) == CUDA_SUCCESS);
 }

@@ -167,7 +167,7 @@ struct Submitting::Parts {
   KernelTable kernels;
   contextune::gpu::ModuleVariables variables;
   CaptureWatch captures;
-  AllocationMap memory{nullptr};
+  ProcessMemory memory{nullptr};
   SplicedLoads loads;
   SubmittedKernels submitted;
   Submitter submitter;

@@ -98,7 +98,7 @@ class Submitting {
   contextune::gpu::Driver& driver;
   contextune::intercept::SplicedLoads* loads;
   contextune::intercept::SubmittedKernels* submitted;
-  contextune::intercept::AllocationMap* memory;  ///< empty: nobody notes what simcuda gives
+  contextune::intercept::ProcessMemory* memory;  ///< empty: nobody notes what simcuda gives
   contextune::intercept::Submitter* submitter;
   contextune::intercept::GraphTable* graphs;
   contextune::intercept::ChainedGraphs* chained_graphs;

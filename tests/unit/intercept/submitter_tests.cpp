@@ -367,14 +367,14 @@ TEST_CASE("A launch is not held if its kernel may write where others look meanwh
   SECTION("memory of another device") {
     x.device = 1;
   }
-  program.memory->add(x);
+  program.memory->allocations().add(x);
   CHECK_FALSE(is_held());
-  program.memory->release(x.begin);
-  program.memory->released(x.begin, true);
+  program.memory->allocations().release(x.begin);
+  program.memory->allocations().released(x.begin, true);
   CHECK(is_held());
   x.kind = AllocationKind::Device;
   x.device = 0;
-  program.memory->add(x);
+  program.memory->allocations().add(x);
   CHECK(is_held());
 }
 
