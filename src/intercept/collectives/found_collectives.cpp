@@ -104,14 +104,14 @@ void FoundCollectives::begin_entry() {
     return;
   }
   if (++entries_ == entries_of_known_winners) runs_->compares();
-  region_->begin_next_in_process();
+  region_->entries().begin_next_in_process();
   open_.store(region_, std::memory_order_release);
   if (region_->is_measuring()) measures_();
 }
 
 void FoundCollectives::end_entry() noexcept {
   LaunchRegion* const open = open_.exchange(nullptr, std::memory_order_acq_rel);
-  if (open != nullptr) open->end_in_process();
+  if (open != nullptr) open->entries().end_in_process();
 }
 
 }  // namespace contextune::intercept

@@ -30,7 +30,7 @@ CUresult DiscoveredRegion::launch(const contextune_launch& call, bool) noexcept 
   LaunchTimer* timer = nullptr;
   std::uint64_t tag = 0;
   try {
-    say_first_entry();
+    entries().say_first();
     const SiteTable::Found found = table_.find(launch);
     if (found.binding != nullptr) tag = count(*found.binding, launch);
     if (tag != 0 && !is_capturing(launch)) {

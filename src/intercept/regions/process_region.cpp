@@ -41,7 +41,7 @@ bool ProcessRegion::finished() const noexcept {
 
 void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
                           std::span<const std::uint32_t> unusable) {
-  say_first_entry();
+  entries().say_first();
   Window* window = nullptr;
   {
     const std::lock_guard lock(mutex_);

@@ -257,7 +257,7 @@ bool TunedRegion::begin_pass() noexcept {
     return false;
   }
   if (!may_repeat()) return false;
-  if (this_thread().is_in(this) || !claim_entry()) return false;
+  if (this_thread().is_in(this) || !entries().claim()) return false;
   const OwnArithmetic arithmetic;
   bool counts = false;
   begin_place();
@@ -265,11 +265,11 @@ bool TunedRegion::begin_pass() noexcept {
     if (collectives_ != nullptr && collective_calls().has_peers()) {
       looks_at_ranks_ = true;
       collectives_->begin_look();
-      begin_on_thread(api_mark, true);
+      entries().begin_on_thread(RegionEntries::api_mark, true);
       return true;
     }
     if (!find_ranks(false)) {
-      release_entry();
+      entries().release();
       return false;
     }
   }
@@ -294,15 +294,15 @@ bool TunedRegion::begin_pass() noexcept {
   }
   if (!counts) {
     end_place();
-    release_entry();
+    entries().release();
     return false;
   }
-  begin_on_thread(api_mark, true);
+  entries().begin_on_thread(RegionEntries::api_mark, true);
   return true;
 }
 
 bool TunedRegion::end_pass() noexcept {
-  end_on_thread(api_mark);
+  entries().end_on_thread(RegionEntries::api_mark);
   if (std::exchange(looks_at_ranks_, false)) return !find_ranks(true);
   const bool ends = search_.has_run_winners();
   if (ends) end_place();
@@ -319,7 +319,7 @@ void TunedRegion::abandon_pass() noexcept {
   if (std::exchange(looks_at_ranks_, false)) (void)collectives_->end_look();
   search_.ranks().leave_passes("the body was left early");
   stop(FallbackReason::BodyLeft, {});
-  end_on_thread(api_mark);
+  entries().end_on_thread(RegionEntries::api_mark);
 }
 
 Region::Answer TunedRegion::ask_ranks(const std::function<bool()>& is_ready, std::string& why) {

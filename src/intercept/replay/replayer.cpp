@@ -186,9 +186,9 @@ void Replayer::issue_call(const Operation& operation, const std::byte* host) {
 void Replayer::issue_collective(const contextune_nccl_call& call, bool counts) {
   // Its launches are the region's, which the thread has left.
   ThreadState& thread = this_thread();
-  const bool is_open = thread.open({LaunchRegion::replay_mark, &region_, counts});
+  const bool is_open = thread.open({RegionEntries::replay_mark, &region_, counts});
   const int result = services_.frontend->nccl_repeat(&call);
-  (void)thread.close(LaunchRegion::replay_mark, is_open ? &region_ : nullptr);
+  (void)thread.close(RegionEntries::replay_mark, is_open ? &region_ : nullptr);
   // The other ranks have made it, so this one's communicator is out of step with theirs for good.
   if (result != nccl_success)
     throw StuckReplay("NCCL answered a repeated call with " + std::to_string(result));

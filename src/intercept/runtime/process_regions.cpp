@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_regions = 1024;
 
 std::uint64_t mark_of_domain(std::string_view domain) noexcept {
-  // Apart from LaunchRegion::api_mark and the like.
+  // Apart from RegionEntries::api_mark and the like.
   return hash_bytes(2, domain.data(), domain.size()) | 2U;
 }
 
@@ -142,7 +142,7 @@ void ProcessRegions::range(contextune_range_kind kind, const char* domain, const
   }
   if (kind == contextune_range_pop) {
     const EntryFrame frame = this_thread().close(mark_of_domain(domain));
-    if (frame.region != nullptr) frame.region->ended(frame);
+    if (frame.region != nullptr) frame.region->entries().ended(frame);
     return;
   }
   process_range(kind, domain, name, id);
@@ -163,7 +163,7 @@ void ProcessRegions::process_range(contextune_range_kind kind, const char* domai
       } catch (const std::exception&) {
         return;  // no memory: the range is no entry
       }
-      region->begin_in_process();
+      region->entries().begin_in_process();
       return;
     }
     if (name != nullptr) seen_ranges_.saw(domain, name);
@@ -176,7 +176,7 @@ void ProcessRegions::process_range(contextune_range_kind kind, const char* domai
       region = place->second;
       by_range_.erase(place);
     }
-    region->end_in_process();
+    region->entries().end_in_process();
   }
 }
 
@@ -187,7 +187,7 @@ void ProcessRegions::push(const char* domain_text, const char* name_text) noexce
   for (const RegionMark& mark : marks_) {
     if (!mark.opens_on(domain, name)) continue;
     if (LaunchRegion* region = of_mark(mark)) {
-      region->begin_on_thread(mark_number, false);
+      region->entries().begin_on_thread(mark_number, false);
       return;
     }
   }
@@ -201,9 +201,9 @@ void ProcessRegions::profiler(bool on) noexcept {
     LaunchRegion* region = of_mark(mark);
     if (region == nullptr) return;
     if (on) {
-      region->begin_in_process();
+      region->entries().begin_in_process();
     } else {
-      region->end_in_process();
+      region->entries().end_in_process();
     }
   }
 }

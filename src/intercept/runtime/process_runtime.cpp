@@ -271,7 +271,7 @@ Region* ProcessRuntime::current_region() noexcept {
 bool ProcessRuntime::is_in_region() noexcept {
   if (this_thread().region != nullptr) return true;
   const LaunchRegion* const only = open_.only();
-  return only != nullptr && only->is_in_process();
+  return only != nullptr && only->entries().is_in_process();
 }
 
 bool ProcessRuntime::is_current(CUcontext context) const noexcept {
@@ -334,7 +334,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
       (void)driver_.cuCtxGetCurrent(&context);
       if (const RegionMark* mark = kernel_marks_.find(call.function, context)) {
         if (LaunchRegion* region = regions_.of_mark(*mark))
-          region->begin_next_in_process();
+          region->entries().begin_next_in_process();
       }
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());

@@ -162,7 +162,7 @@ void ProcessRuntime::exiting() noexcept {
   }
   if (DiscoveredPeriods* periods = submission_.periods()) write_discovered(*periods);
   for (LaunchRegion* region : regions) {
-    if (region->is_in_first_entry())
+    if (region->entries().is_first_open())
       log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});
     region->write_summary();
   }

@@ -25,12 +25,12 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
   const bool counts = thread.region == nullptr || thread.counts;
   if (graphs_are_regions_ || (region != nullptr && region->leaves_graphs())) {
     if (LaunchRegion* own = regions_.of_graph(call.exec)) {
-      own->begin_on_thread(LaunchRegion::graph_mark, false);
+      own->entries().begin_on_thread(RegionEntries::graph_mark, false);
       graph_is_used();  // CUPTI may have come with the entry
       const bool is_in = thread.region == own;
       const CUresult result = recorder_.active() ? recorder_.launch_graph(call)
                                                  : own->launch_graph(call, is_in && thread.counts);
-      if (is_in) own->end_on_thread(LaunchRegion::graph_mark);
+      if (is_in) own->entries().end_on_thread(RegionEntries::graph_mark);
       return result;
     }
   }

@@ -62,13 +62,13 @@ class Region {
   /// next pass depends on (synchronising the GPU), and only then. False: nothing is left to be
   /// measured, or another thread is in the region; run the body once more between begin_entry and
   /// end_entry: that is the final pass, with the winners.
-  [[nodiscard]] virtual bool begin_pass() noexcept = 0;
+  [[nodiscard]] virtual bool begin_pass() noexcept { return false; }
   /// True: it was the final pass already, since all winners were stored and ran in it.
-  virtual bool end_pass() noexcept = 0;
+  virtual bool end_pass() noexcept { return false; }
 
   /// Instead of end_pass, when the body was left early: ends the search, all sites keep their
   /// default. Restoring memory is the caller's.
-  virtual void abandon_pass() noexcept = 0;
+  virtual void abandon_pass() noexcept {}
 
   /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
   virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
@@ -102,7 +102,7 @@ class Region {
   /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
   /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,
   /// this takes a lock; the site lives as long as the region.
-  [[nodiscard]] virtual Site* tunable(const TunableSpec& spec) noexcept = 0;
+  [[nodiscard]] virtual Site* tunable(const TunableSpec& /*spec*/) noexcept { return nullptr; }
 
  protected:
   Region() = default;
