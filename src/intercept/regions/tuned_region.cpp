@@ -76,7 +76,7 @@ bool TunedRegion::finished() const noexcept {
 }
 
 void TunedRegion::entered(bool thread_bound) noexcept {
-  services().measurement.release_when_idle();
+  services().measurement.cupti().release_when_idle();
   // Another region repeats what it records, with all that is in it.
   if (services().recorder.active()) {
     if (!search_.finished()) services().log.fallback(FallbackReason::OtherRegion, name(), {}, {});
@@ -108,7 +108,7 @@ bool TunedRegion::looks_first() const noexcept {
 bool TunedRegion::pass_entry() noexcept {
   const RegionServices& all = services();
   const bool has_work = !search_.finished() || search_.trials().any_winners() ||
-                        all.measurement.wants_release() || all.recorder.active() ||
+                        all.measurement.cupti().wants_release() || all.recorder.active() ||
                         (replay_ != nullptr && !replay_->is_tidy()) || table_.has_builds() ||
                         all.captures.possible();
   if (has_work) return false;
@@ -251,7 +251,7 @@ void TunedRegion::end_place() noexcept {
 }
 
 bool TunedRegion::begin_pass() noexcept {
-  services().measurement.release_when_idle();
+  services().measurement.cupti().release_when_idle();
   if (finished() && !table_.has_builds()) {
     end_place();
     return false;

@@ -74,7 +74,7 @@ void RegionReplay::record(bool thread_bound) {
   // from under the copy, and one that writes would write to half of it.
   const ReplayGate::Closed others(services_.gate);
   if (!services_.gate.others_left(leave_seconds) &&
-      services_.measurement.program_has_other_threads()) {
+      services_.measurement.cupti().program_has_other_threads()) {
     decline_for(FallbackReason::OtherThread,
                 "When the region began, another thread may have been inside a call of the driver.",
                 true);
@@ -191,7 +191,7 @@ void RegionReplay::end_visit() noexcept {
   replaying_.store(false);
   drop_memory();
   // A program that never lets the GPU become idle again has no better moment.
-  if (search_.finished()) services_.measurement.release_now();
+  if (search_.finished()) services_.measurement.cupti().release_now();
   services_.gate.open();
   finish_visit();
   search_.ranks().occupied(0, {});  // what other ranks were to wait for is over
@@ -230,7 +230,8 @@ void RegionReplay::check(const Recording& recording) {
   if (!wait_until_idle(services_.driver, context_, idle_seconds, why, &services_.captures)) {
     decline_for(FallbackReason::NotIdle, "When the region ended, " + why + ".");
   }
-  if (host_->keep_unexplained(recording) && services_.measurement.program_has_other_threads()) {
+  if (host_->keep_unexplained(recording) &&
+      services_.measurement.cupti().program_has_other_threads()) {
     decline_for(FallbackReason::HostMemory,
                 "Host memory within the GPU's reach changed in the region, and no copy did that.");
   }

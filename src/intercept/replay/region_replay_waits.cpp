@@ -58,7 +58,7 @@ void RegionReplay::wait_for_others() noexcept {
       return services_.recorder.obstruct(FallbackReason::OtherThread,
                                          "Another thread is inside a call of NCCL.", true);
     }
-    if (left || !services_.measurement.program_has_other_threads()) return;
+    if (left || !services_.measurement.cupti().program_has_other_threads()) return;
     services_.recorder.obstruct(FallbackReason::OtherThread,
                                 "Another thread may be inside a call of the driver.", true);
   } catch (const std::exception& error) {

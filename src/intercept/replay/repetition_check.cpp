@@ -79,7 +79,7 @@ void RepetitionCheck::begin() {
   if (services_.frontend == nullptr) throw Impossible("the program's memory is not seen");
   parts_ = find_parts();
   // Other threads' writes would be taken for this one's, and put back.
-  if (services_.measurement.program_has_threads_beside_nccl())
+  if (services_.measurement.cupti().program_has_threads_beside_nccl())
     throw Impossible("other threads of the program may use the GPU meanwhile");
   claimed_ = services_.gate.claim();
   if (!claimed_) throw Impossible("a region is being replayed");

@@ -155,10 +155,10 @@ Measurement::Timers ProcessRuntime::make_timers() {
   auto events = std::make_unique<gpu::EventTimer>(driver_);
   events_ = events.get();
   activity_ = cupti.get();
-  timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
-  timers.release_delay_seconds = driver_.simulated ? 0 : 0.5;  // the simulated one opens at once
-  timers.gpu_is_idle = [this] { return is_idle(); };
-  timers.nccl_threads = [this] { return nccl_.thread_ids(); };
+  timers.presence.release = [timer = cupti.get()] { return timer->release(); };
+  timers.presence.delay_seconds = driver_.simulated ? 0 : 0.5;  // the simulated one opens at once
+  timers.presence.gpu_is_idle = [this] { return is_idle(); };
+  timers.presence.nccl_threads = [this] { return nccl_.thread_ids(); };
   timers.cupti = std::move(cupti);
   timers.events = std::move(events);
   CUdevice device = 0;

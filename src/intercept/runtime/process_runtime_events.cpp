@@ -62,7 +62,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 }
 
 void ProcessRuntime::synchronised() noexcept {
-  if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.release_when_idle();
+  if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.cupti().release_when_idle();
   if (submission_.tuning().watches()) submission_.tuning().results_may_be_there();
   work_was_waited_for();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
@@ -167,7 +167,7 @@ void ProcessRuntime::exiting() noexcept {
     region->write_summary();
   }
   store_.journal().close();
-  measurement_.say_what_stays();
+  measurement_.cupti().say_what_stays();
   forced_.report_unmatched();
   try {
     if (!options_.discover) report_unmatched_names(options_, kernels_, rules_, log_);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -14,6 +12,7 @@
 
 #include "core/search/timer.hpp"
 #include "intercept/host/event_log.hpp"
+#include "intercept/tuner/cupti_presence.hpp"
 
 namespace contextune::intercept {
 
@@ -46,15 +45,7 @@ class Measurement {
     std::unique_ptr<LaunchTimer> events;
     std::unique_ptr<ClockMonitor> clock;
     std::function<std::unique_ptr<SpanTimer>()> make_span_timer;
-    /// Takes CUPTI out of the process; false: it refuses. May be empty.
-    std::function<bool()> release_cupti;
-    /// How long CUPTI stays where it may be wanted again soon: to open it anew halts the program,
-    /// by 50 ms on a host of four H200s.
-    double release_delay_seconds = 0;
-    /// Whether all work of the program on its GPUs is complete; never waits.
-    std::function<bool()> gpu_is_idle;
-    /// Threads that use the driver only in calls of the program to NCCL.
-    std::function<std::vector<pid_t>()> nccl_threads = [] { return std::vector<pid_t>(); };
+    CuptiPresence::Means presence;
   };
 
   Measurement(TimerKind kind, Timers timers, EventLog& log);
@@ -93,34 +84,8 @@ class Measurement {
   /// Moves what has arrived for that search to the end of `work`.
   void take(std::uint16_t search, std::vector<TimedWork>& work);
 
-  /// A search is over. If nobody measures any more and nobody else can be inside the driver, CUPTI
-  /// leaves the process, so that launches cost what they did before. CUPTI waits for the GPU then,
-  /// which may itself be waiting for this thread. So it leaves here or in a later call of
-  /// release_when_idle, where a region begins. The region of the whole process does not begin, so
-  /// for it CUPTI leaves where the program waits. Not inside a call of NCCL.
-  void release_cupti();
-  void release_when_idle() noexcept {
-    if (wants_release()) retry_release();
-  }
-  [[nodiscard]] bool wants_release() const noexcept {
-    return release_wanted_.load(std::memory_order_relaxed);
-  }
-  /// The same at once, however soon it may be wanted again, if that can be. False: CUPTI is still
-  /// there.
-  bool release_early();
-  /// The same at once, where the GPU is known to be idle and the program's threads are held.
-  void release_now() noexcept {
-    release_due_ = 0;
-    release_when_idle();
-  }
-  /// Nothing more is to come: says if CUPTI stayed because it was not released by then.
-  void say_what_stays();
-
-  /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours
-  /// or CUPTI's.
-  [[nodiscard]] bool program_has_other_threads();
-  /// The same but for those of NCCL, which do nothing but what its calls ask for.
-  [[nodiscard]] bool program_has_threads_beside_nccl();
+  /// CUPTI as it is in the process, opened for the timer or not.
+  [[nodiscard]] CuptiPresence& cupti() noexcept { return cupti_; }
 
   /// Grows when records were lost, to everybody's cost.
   [[nodiscard]] std::uint64_t losses() const noexcept {
@@ -143,25 +108,14 @@ class Measurement {
   void close_locked();
   void collect_locked();
   void flush_locked(bool wait);
-  void retry_release() noexcept;
-  void try_release_locked();
-  enum class Readiness { OtherThreads, GpuAtWork, Ready };
-  [[nodiscard]] Readiness readiness_locked();
-  bool leave_locked();
-  [[nodiscard]] bool has_threads_beside(std::vector<pid_t> known) const;
 
   Timers timers_;
   EventLog& log_;
   std::mutex mutex_;
+  CuptiPresence cupti_;
   std::atomic<LaunchTimer*> open_{nullptr};
   std::atomic<const char*> name_;
   std::atomic<std::uint64_t> losses_{0};
-  std::atomic<bool> release_wanted_{false};
-  int release_attempts_ = 0;
-  int looks_at_threads_ = 0;
-  std::atomic<double> release_due_{0};
-  bool attached_ = false;  ///< CUPTI was opened since it was last released
-  std::vector<pid_t> cupti_threads_;
   LaunchTimer* chosen_ = nullptr;  ///< to be opened when wanted
   std::uint64_t dropped_seen_ = 0;
   std::vector<bool> wanted_;  ///< by search

@@ -124,7 +124,7 @@ void Search::keep_so_far(double now, bool at_once) {
 
 void Search::compare_without_cupti() {
   if (!times_.keeps_any() || release_tries_ >= most_release_tries) return;
-  release_tries_ = measurement_.release_early() ? most_release_tries : release_tries_ + 1;
+  release_tries_ = measurement_.cupti().release_early() ? most_release_tries : release_tries_ + 1;
 }
 
 void Search::pass_by(double now) {
@@ -219,7 +219,7 @@ void Search::after_change() {
   if (finished_.load(std::memory_order_relaxed)) return;
   settle_all();
   if (id_ != 0) (void)measurement_.want(id_, false);
-  measurement_.release_cupti();
+  measurement_.cupti().release();
   finished_.store(true, std::memory_order_release);
   if (clock_ == RegionClock::Entry) summarise_new();
 }

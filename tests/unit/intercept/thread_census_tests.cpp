@@ -131,13 +131,13 @@ TEST_CASE("Memory is compared beside threads of NCCL, and not beside those of th
     const auto waits = [](std::binary_semaphore& let_go) { let_go.acquire(); };
     std::vector<pid_t> of_nccl = thread_ids();
     Measurement::Timers timers;
-    timers.nccl_threads = [&] { return of_nccl; };
+    timers.presence.nccl_threads = [&] { return of_nccl; };
     Measurement measurement(contextune::TimerKind::Events, std::move(timers), log);
     const Worker service(waits);
     of_nccl.push_back(service.id());
-    CHECK_FALSE(measurement.program_has_threads_beside_nccl());
+    CHECK_FALSE(measurement.cupti().program_has_threads_beside_nccl());
     const Worker of_program(waits);
-    CHECK(measurement.program_has_threads_beside_nccl());
+    CHECK(measurement.cupti().program_has_threads_beside_nccl());
   }
   std::filesystem::remove_all(folder);
 }
