@@ -41,7 +41,7 @@ void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
   if (issued && static_cast<CUstream>(stream) != CU_STREAM_PER_THREAD) return;
   const std::lock_guard lock(search_.mutex_);
   PassRecord* const open = search_.passes_.entry();
-  if (open != nullptr && (open->counted || search_.probation_.is_probing()))
+  if (open != nullptr && (open->counted || search_.probation_.probe().is_open()))
     search_.passes_.touch(stream, issued);
 }
 

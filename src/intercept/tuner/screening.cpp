@@ -10,22 +10,22 @@ Screening Search::screening() noexcept {
 
 bool Screening::may_try(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
-  return search_.probation_.may_try(site.index, config);
+  return search_.probation_.prospects().may_try(site.index, config);
 }
 
 bool Screening::has_to_time(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
-  return search_.probation_.has_to_time(site.index, config);
+  return search_.probation_.prospects().has_to_time(site.index, config);
 }
 
 std::vector<std::uint32_t> Screening::suspects(const Site& site) const {
   const std::lock_guard lock(search_.mutex_);
-  return search_.probation_.suspects(site.index);
+  return search_.probation_.prospects().suspects(site.index);
 }
 
 bool Screening::has_suspects() const {
   const std::lock_guard lock(search_.mutex_);
-  return !search_.stopped_ && !search_.finished() && search_.probation_.has_suspects();
+  return !search_.stopped_ && !search_.finished() && search_.probation_.prospects().has_suspects();
 }
 
 bool Screening::awaits_trials(double now) {
@@ -39,7 +39,8 @@ bool Screening::awaits_trials(double now) {
 
 bool Screening::was_right(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
-  return search_.probation_.was_right(site.index, config);
+  return search_.probation_.prospects().was_right(site.index, config) ||
+         search_.results_.is_compared(site.index, config);
 }
 
 void Screening::were_right(const Trials& trials) {
@@ -83,12 +84,12 @@ void Screening::reject(const Site& site, std::uint32_t config) {
 
 void Screening::begin(const Trials& trials) {
   const std::lock_guard lock(search_.mutex_);
-  Probation& probation = search_.probation_;
+  const Prospects& prospects = search_.probation_.prospects();
   Probation::Trials screened;
   for (const auto& [site, config] : trials)
-    if (site->index < probation.num_sites() && !probation.survived(site->index, config))
+    if (site->index < prospects.num_sites() && !prospects.survived(site->index, config))
       screened.emplace_back(site->index, config);
-  probation.screen(screened);
+  search_.probation_.screen(screened);
   search_.note_in_flight();
 }
 

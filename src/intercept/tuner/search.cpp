@@ -61,7 +61,7 @@ bool Search::looks_first() const noexcept {
 }
 
 PassPlan Search::plan_entry(double now, bool bounded) {
-  probation_.drop_probe();
+  probation_.probe().drop();
   was_entered_.store(true, std::memory_order_relaxed);
   const PassPlan plan = tuning_->begin_pass(next_pass(), now, bounded);
   settle_all();
@@ -162,7 +162,7 @@ void Search::end(double now) {
   const std::unique_ptr<PassRecord> record = passes_.close();
   if (record == nullptr) return;
   watch_.store(Watch::Nothing, std::memory_order_release);
-  if (probation_.end_probe(record->span_open)) return;
+  if (probation_.probe().end(record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   for (const SiteIndex index : failed)

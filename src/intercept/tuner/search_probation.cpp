@@ -14,17 +14,18 @@ void Search::note_tried() {
   const auto winners = tuning_->winners();
   PassRecord& entry = *passes_.entry();
   const auto& configs = entry.configs();
-  const std::size_t known = std::min({configs.size(), winners.size(), probation_.num_sites()});
+  const std::size_t known =
+      std::min({configs.size(), winners.size(), probation_.prospects().num_sites()});
   for (SiteIndex i = 0; entry.counted && i < known; ++i) {
     const std::uint32_t config = configs[i];
-    if (config != 0 && config != winners[i] && !probation_.survived(i, config))
+    if (config != 0 && config != winners[i] && !probation_.prospects().survived(i, config))
       entry.tried.emplace_back(i, config);
   }
   note_in_flight();
 }
 
 void Search::note_survived(const Probation::Trials& trials) {
-  probation_.survive(trials);
+  probation_.prospects().survive(trials);
   note_winners();
 }
 
@@ -35,7 +36,7 @@ void Search::note_in_flight() {
 
 bool Search::open_probe(bool is_all) {
   const PassId pass{pass_.load(std::memory_order_relaxed)};
-  if (!probation_.begin_probe(pass, is_all)) return false;
+  if (!probation_.probe().begin(pass, is_all, results_.store_knows())) return false;
   passes_.time_entry();
   return true;
 }
@@ -55,13 +56,13 @@ void Search::begin_probe(double now) {
 
 void Search::drop_open_entry() {
   passes_.drop_entry();
-  probation_.drop_probe();
+  probation_.probe().drop();
   watch_.store(Watch::Nothing, std::memory_order_release);
 }
 
 void Search::close_probe(PassId pass, double seconds) {
   Probation::Trials survived;
-  if (probation_.close_probe(pass, seconds, survived)) note_survived(survived);
+  if (probation_.probe().close(pass, seconds, survived)) note_survived(survived);
 }
 
 void Search::overrun() {

@@ -39,7 +39,8 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
     search_.note_failed(site, config, TrialStatus::Crashed);
   }
   search_.sites_.push_back(&site);
-  search_.probation_.add_site(site, named.configs.size(), named.stored, std::move(suspicions));
+  search_.probation_.prospects().add_site(site, named.configs.size(), named.stored,
+                                          std::move(suspicions));
   if (named.stored) {
     // The winner that is known runs from this launch on.
     site.set_planned(search_.tuning_->winners()[site.index]);

@@ -7,7 +7,7 @@ namespace contextune::intercept {
 void SearchTrials::check() {
   const std::lock_guard lock(search_.mutex_);
   // Until it has finished, entries look.
-  if (!search_.probation_.awaits_probe() || !search_.finished()) return;
+  if (!search_.probation_.probe().is_awaited() || !search_.finished()) return;
   search_.hear(search_.passes_.take_entries(), 0);
   search_.note_in_flight();
 }
