@@ -16,7 +16,7 @@ void Probation::note_winner(SiteIndex site) {
   winners_.emplace_back(site, prospects_.site(site).settled());
   has_winners_.store(true, std::memory_order_relaxed);
   if (winners_.size() == 1) store_.probation_begins();
-  results_.add_in_flight(site, prospects_.site(site).settled());
+  in_flight_.add(site, prospects_.site(site).settled());
   since_ = now_seconds();
 }
 
@@ -42,12 +42,11 @@ void Probation::note(const Trials& tried) {
   };
   add(tried);
   add(stuck_);
-  if (results_.set_in_flight(all)) since_ = all.empty() ? 0 : now_seconds();
+  if (in_flight_.set(all)) since_ = all.empty() ? 0 : now_seconds();
 }
 
 void Probation::entry_begins(double now) {
-  if (begun_ != 0 && results_.in_flight().empty())
-    quiet_period_ = std::max(quiet_period_, now - begun_);
+  if (begun_ != 0 && in_flight_.empty()) quiet_period_ = std::max(quiet_period_, now - begun_);
   begun_ = now;
 }
 

@@ -8,6 +8,7 @@
 #include "intercept/tuner/entry_probe.hpp"
 #include "intercept/tuner/prospects.hpp"
 #include "intercept/tuner/search_results.hpp"
+#include "intercept/tuner/trials_in_flight.hpp"
 
 namespace contextune::intercept {
 
@@ -17,9 +18,13 @@ namespace contextune::intercept {
 /// process does. Not thread-safe, but has_winners(): a part of one search, which serialises calls.
 class Probation {
  public:
-  using Trials = SearchResults::Trials;
+  using Trials = PassRecord::Trials;
 
-  Probation(SearchResults& results, ProcessStore& store) : results_(results), store_(store) {}
+  Probation(const SearchResults& results, ProcessStore& store)
+      : store_(store),
+        in_flight_(store.journal(), [&results](SiteIndex site, std::uint32_t config) {
+          return results.journalled(site, config);
+        }) {}
 
   /// From now on every site runs its default.
   void stop() noexcept { stopped_ = true; }
@@ -46,7 +51,8 @@ class Probation {
   void screen(const Trials& trials) { screened_ = trials; }
   [[nodiscard]] const Trials& screened() const noexcept { return screened_; }
   /// The GPU has not got through with what is in flight, and perhaps never will.
-  void get_stuck() { stuck_ = results_.in_flight(); }
+  void get_stuck() { stuck_ = in_flight_.all(); }
+  [[nodiscard]] const TrialsInFlight& in_flight() const noexcept { return in_flight_; }
   /// Has the journal told what is in flight.
   /// @param tried in the passes whose results have not come
   void note(const Trials& tried);
@@ -63,8 +69,8 @@ class Probation {
  private:
   [[nodiscard]] bool is_winner_in_use(SiteIndex site) const;
 
-  SearchResults& results_;
   ProcessStore& store_;
+  TrialsInFlight in_flight_;
   Prospects prospects_;
   Trials winners_;
   Trials screened_;

@@ -30,11 +30,11 @@ bool Screening::has_suspects() const {
 
 bool Screening::awaits_trials(double now) {
   const std::lock_guard lock(search_.mutex_);
-  if (search_.results_.in_flight().empty()) return false;
+  if (search_.probation_.in_flight().empty()) return false;
   search_.measurement_.poll(false);
   search_.drain(false, now);
   search_.note_in_flight();
-  return !search_.results_.in_flight().empty();
+  return !search_.probation_.in_flight().empty();
 }
 
 bool Screening::was_right(const Site& site, std::uint32_t config) const {

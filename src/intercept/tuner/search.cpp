@@ -30,15 +30,13 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       id_(measurement.add_search()),
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
       store_(store),
-      results_(store, region_, as, std::move(judging), observer_),
+      results_(store, region_, as, std::move(judging), clock == RegionClock::Work, observer_),
       probation_(results_, store),
-      times_(results_),
-      tuning_(make_tuning(times_, results_.store_knows())),
+      no_agreement_(results_),
+      times_(no_agreement_),
+      tuning_(make_tuning(times_, results_.earlier().any())),
       passes_(measurement, id_, clock) {
-  if (clock_ == RegionClock::Work) {
-    observer_.set_site_alone();
-    results_.set_site_alone();
-  }
+  if (clock_ == RegionClock::Work) observer_.set_site_alone();
   if (id_ == 0) {
     stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
   }
@@ -57,7 +55,7 @@ void Search::settle_all() {
 }
 
 bool Search::looks_first() const noexcept {
-  return results_.store_is_complete() && !was_entered_.load(std::memory_order_relaxed);
+  return results_.earlier().is_complete() && !was_entered_.load(std::memory_order_relaxed);
 }
 
 PassPlan Search::plan_entry(double now, bool bounded) {

@@ -16,6 +16,7 @@
 #include "intercept/site/region.hpp"
 #include "intercept/site/site.hpp"
 #include "intercept/tuner/measurement.hpp"
+#include "intercept/tuner/missing_agreement.hpp"
 #include "intercept/tuner/pass_log.hpp"
 #include "intercept/tuner/probation.hpp"
 #include "intercept/tuner/search_ranks.hpp"
@@ -214,6 +215,7 @@ class Search {
   ProcessStore& store_;
   SearchResults results_;
   Probation probation_;
+  MissingAgreement no_agreement_;
   TrialTimes times_;
   const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;

@@ -36,7 +36,7 @@ void Search::note_in_flight() {
 
 bool Search::open_probe(bool is_all) {
   const PassId pass{pass_.load(std::memory_order_relaxed)};
-  if (!probation_.probe().begin(pass, is_all, results_.store_knows())) return false;
+  if (!probation_.probe().begin(pass, is_all, results_.earlier().any())) return false;
   passes_.time_entry();
   return true;
 }

@@ -6,7 +6,6 @@
 #include <limits>
 #include <string_view>
 
-#include "core/search/grown_space.hpp"
 #include "core/search/statistics.hpp"
 
 namespace contextune::intercept {
@@ -14,163 +13,15 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-// Where nothing is tuned, nothing is confirmed or compared either.
-Judging judging_for(Judging judging, bool tunes) {
-  judging.confirm = judging.confirm && tunes;
-  judging.compares = judging.compares && tunes;
-  return judging;
-}
-
 }  // namespace
 
 SearchResults::SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
-                             Judging judging, TuningObserver& next)
-    : store_(store),
+                             Judging judging, bool is_site_alone, TuningObserver& next)
+    : ForwardingObserver(next),
+      store_(store),
       region_(region),
-      entry_(store.entry_of(region, as)),
-      judging_(judging_for(std::move(judging), store.tunes())),
-      next_(next),
-      is_complete_(!entry_.sites.empty() && !suspects_stored() &&
-                   std::none_of(entry_.sites.begin(), entry_.sites.end(),
-                                [this](const auto& site) { return is_open_here(site); })) {}
-
-bool SearchResults::suspects_stored() const {
-  return std::any_of(entry_.sites.begin(), entry_.sites.end(), [this](const StoredSite& site) {
-    return suspicion(site.name, site.key, site.winner) == store::TrialJournal::Suspicion::Suspect;
-  });
-}
-
-bool SearchResults::is_blamed(const std::string& name, const Key& stored_key,
-                              const Config& config) const {
-  return suspicion(name, stored_key, config) == store::TrialJournal::Suspicion::Blamed;
-}
-
-bool SearchResults::is_open_here(const StoredSite& stored) const {
-  return is_open(stored, judging_) ||
-         std::any_of(stored.trials.begin(), stored.trials.end(), [&](const StoredTrial& trial) {
-           return trial.status == TrialStatus::Crashed &&
-                  !is_blamed(stored.name, stored.key, trial.config);
-         });
-}
-
-Key SearchResults::stored_key(const Key& key) const {
-  if (entry_.keeps_devices_apart) return key;
-  // Which of several equal devices it was does not matter.
-  Key stored;
-  for (const Key::Entry& part : key.entries())
-    if (part.first != "device") stored.add(part.first, part.second);
-  return stored;
-}
-
-SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const SiteCode& code) {
-  if (!is_same_declaration(stored.declaration, code.declaration)) return Code::Redeclared;
-  // The next run finds what was read.
-  const auto note = [&] {
-    StoredSite seen = note_of(stored.name, stored.key);
-    store_.save(entry_.identity, {{std::move(seen), code, {}, true}}, std::nullopt);
-    has_noted_ = true;
-  };
-  if (stored.declaration.empty() && !code.declaration.empty()) note();
-  if (code.image == nullptr) {
-    const bool is_known = !stored.image.empty() && !code.build.empty();
-    return is_known && stored.image != code.build ? Code::Untold : Code::Same;
-  }
-  const bool is_stamped = !stored.image.empty() && stored.image == code.stamp();
-  if (!stored.code.empty() && is_stamped) return Code::Same;
-  const bool reads_now = code.is_quick();
-  const std::string here = reads_now ? code.read() : std::string();
-  if (reads_now && here.empty()) return Code::Same;  // nor is there anything to note
-  if (reads_now && here == stored.code && stored.image == code.stamp()) return Code::Same;
-  note();
-  if (stored.code.empty() || (reads_now && here == stored.code)) return Code::Same;
-  return reads_now ? Code::Other : Code::Untold;
-}
-
-const StoredSite* SearchResults::find_stored(const std::string& name, const Key& stored_key,
-                                             std::span<const Config> configs) const {
-  const StoredSite* known = store_.find(entry_, name, stored_key);
-  const bool is_only_seen =
-      known == nullptr ||
-      (known->reason == WinnerReason::NoSamples &&
-       std::all_of(known->trials.begin(), known->trials.end(),
-                   [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; }));
-  if (!is_only_seen) return known;
-  const StoredSite* before = find_before_growth(entry_.sites, name, stored_key, configs);
-  return before != nullptr ? before : known;
-}
-
-std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key,
-                                                const SiteCode& code) {
-  is_outdated_ = false;
-  if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
-  const std::string then = store_.tunes() ? "so it is tuned again." : "so it runs its default.";
-  std::optional<StoredWinner> winner;
-  const StoredSite* stored = find_stored(spec.name, stored_key(key), spec.configs);
-  if (stored != nullptr) winner = stored_winner(*stored, spec.configs, judging_);
-  if (winner && is_loose(*stored, judging_)) {
-    winner.reset();
-    next_.fallback(FallbackReason::LooseTolerance, no_site,
-                   "The stored winner of '" + spec.name + "' was found with the tolerance '" +
-                       stored->terms->tolerance + "', which this run's does not cover, " + then);
-  }
-  if (winner && lacks_comparison(*stored, judging_)) {
-    next_.fallback(
-        FallbackReason::NotCompared, no_site,
-        "The stored winner of '" + spec.name +
-            "' was never compared with the default, so it is compared before it counts.");
-  }
-  if (winner) {
-    std::erase_if(winner->untried, [&](std::uint32_t config) {
-      return is_blamed(stored->name, stored->key, spec.configs[config]);
-    });
-    const Code known = compare_code(*stored, code);
-    is_outdated_ = known == Code::Redeclared || known == Code::Other;
-    if (known == Code::Untold) winner->needs_confirm = winner->config != 0;
-    if (known == Code::Redeclared) {
-      winner.reset();
-      next_.fallback(FallbackReason::OtherDeclaration, no_site,
-                     "'" + spec.name + "' is declared in another way than when its stored winner " +
-                         "was found, " + then);
-    }
-    if (known == Code::Other) {
-      winner.reset();
-      next_.fallback(FallbackReason::OtherCode, no_site,
-                     "'" + spec.name + "' was built anew: its instructions are others than those " +
-                         "that its stored winner was found with, " + then);
-    }
-  }
-  if (!store_.tunes()) {
-    if (!winner) winner.emplace().is_found = false;
-    winner->untried.clear();
-  }
-  if (winner) winner->environment = entry_.environment;
-  return winner;
-}
-
-store::TrialJournal::Suspicion SearchResults::suspicion(const std::string& name,
-                                                        const Key& stored_key,
-                                                        const Config& config) const {
-  return store_.journal().suspicion(
-      store::tried_config(region_, name, stored_key.to_string(), config.to_string()));
-}
-
-Suspicions SearchResults::suspicions(const SiteSpec& spec, const Key& key) const {
-  Suspicions found;
-  const Key known_as = stored_key(key);
-  for (std::uint32_t config = 1; config < spec.configs.size(); ++config) {
-    switch (suspicion(spec.name, known_as, spec.configs[config])) {
-      case store::TrialJournal::Suspicion::None:
-        break;
-      case store::TrialJournal::Suspicion::Suspect:
-        found.suspects.push_back(config);
-        break;
-      case store::TrialJournal::Suspicion::Blamed:
-        found.blamed.push_back(config);
-        break;
-    }
-  }
-  return found;
-}
+      earlier_(store, region, as, std::move(judging), next),
+      is_site_alone_(is_site_alone) {}
 
 void SearchResults::exclude(SiteIndex site, std::uint32_t config, TrialStatus why) {
   if (site >= sites_.size() || config >= sites_[site].trials.size()) return;
@@ -191,30 +42,15 @@ void SearchResults::leave_out(SiteIndex site, std::uint32_t config) {
     sites_[site].trials[config] = {TrialStatus::Untried, {}, true};
 }
 
-bool SearchResults::set_in_flight(const Trials& trials) {
-  if (trials == in_flight_) return false;
-  in_flight_ = trials;
-  std::vector<store::TrialJournal::Trial> all;
-  for (const auto& [index, config] : trials) {
-    if (index >= sites_.size() || config >= sites_[index].configs.size()) continue;
-    all.push_back(named(sites_[index], config));
-  }
-  store_.journal().set(this, std::move(all));
-  return true;
-}
-
-void SearchResults::add_in_flight(SiteIndex index, std::uint32_t config) {
-  if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
-  in_flight_.emplace_back(index, config);
-  store_.journal().add(this, named(sites_[index], config));
-}
-
 void SearchResults::note_compared(SiteIndex index, std::uint32_t config) {
   if (index < sites_.size() && config < sites_[index].trials.size())
     sites_[index].trials[config].is_compared = true;
 }
 
-store::TrialJournal::Trial SearchResults::named(const Site& site, std::uint32_t config) const {
+std::optional<store::TrialJournal::Trial> SearchResults::journalled(SiteIndex index,
+                                                                    std::uint32_t config) const {
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return std::nullopt;
+  const Site& site = sites_[index];
   return store::TrialJournal::trial_of(region_, site.name, site.key.to_string(),
                                        site.configs[config].to_string());
 }
@@ -225,7 +61,7 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCo
   Site& site = sites_[index];
   site = {};
   site.name = spec.name;
-  site.key = stored_key(spec.key);
+  site.key = earlier_.stored_key(spec.key);
   site.configs = spec.configs;
   site.code = code;
   site.trials.resize(spec.configs.size());
@@ -240,16 +76,8 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCo
   }
 }
 
-void SearchResults::note_untuned(FallbackReason reason, const std::string& text) {
-  const bool is_of_ranks =
-      reason == FallbackReason::NoAgreement || reason == FallbackReason::NoRendezvous;
-  if (!is_of_ranks || !why_untuned_.empty()) return;
-  why_untuned_ = text;
-  if (why_untuned_.ends_with('.')) why_untuned_.pop_back();
-}
-
 void SearchResults::trial(const TrialEvent& event) {
-  next_.trial(event);
+  next().trial(event);
   if (event.site >= sites_.size() || event.config >= sites_[event.site].trials.size()) return;
   has_new_trials_ = true;
   Samples& samples = sites_[event.site].trials[event.config];
@@ -262,12 +90,12 @@ void SearchResults::trial(const TrialEvent& event) {
 }
 
 void SearchResults::winner(const WinnerEvent& heard) {
-  if (heard.site >= sites_.size()) return next_.winner(heard);
+  if (heard.site >= sites_.size()) return next().winner(heard);
   Site& site = sites_[heard.site];
   WinnerEvent event = heard;
   if (event.reason == WinnerReason::Stored && !site.is_stored_found)
     event.reason = WinnerReason::NoSamples;
-  next_.winner(event);
+  next().winner(event);
   site.winner = event;
   const bool is_found =
       event.reason != WinnerReason::Only && event.reason != WinnerReason::Pinned &&
@@ -285,6 +113,18 @@ void SearchResults::winner(const WinnerEvent& heard) {
   }
   const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm || was_tried;
   site.saved = !is_found || !is_news || site.is_pinned;
+}
+
+const StoredTrial* SearchResults::known_trial(const Site& site, std::size_t config) const {
+  return earlier_.trial(site.name, site.key, site.configs, config);
+}
+
+const StoredTrial* SearchResults::stored_trial(SiteIndex index, std::uint32_t config) const {
+  if (index >= sites_.size() || !sites_[index].stored) return nullptr;
+  const StoredTrial* const known = known_trial(sites_[index], config);
+  const bool was_measured =
+      known != nullptr && known->status == TrialStatus::Measured && known->samples > 0;
+  return was_measured ? known : nullptr;
 }
 
 std::string SearchResults::with_values(SiteIndex site, const std::string& text) const {
@@ -305,8 +145,12 @@ bool SearchResults::has_winner(SiteIndex site) const noexcept {
          reason != WinnerReason::Nearest && reason != WinnerReason::NoSamples;
 }
 
+void SearchResults::fallback(FallbackReason reason, SiteIndex site, const std::string& text) {
+  next().fallback(reason, site, with_values(site, text));
+}
+
 void SearchResults::confirm(const ConfirmEvent& event) {
-  next_.confirm(event);
+  next().confirm(event);
   StoredConfirm kept;
   kept.verdict = event.verdict;
   kept.before_seconds = event.before_seconds;
@@ -341,9 +185,10 @@ StoredSite SearchResults::stored(const Site& site) const {
   out.seconds = site.winner->seconds;
   out.default_seconds = site.winner->default_seconds;
   out.default_choice = site.default_choice;
-  const StoredSite* before = find_stored(site.name, site.key, site.configs);
-  out.terms = {judging_.tolerance,          judging_.trial_timeout, judging_.cutoff,
-               was_confirmed(site, before), judging_.comm_memory,   was_compared(site, before)};
+  const StoredSite* before = earlier_.site(site.name, site.key, site.configs);
+  const Judging& judging = earlier_.judging();
+  out.terms = {judging.tolerance,           judging.trial_timeout, judging.cutoff,
+               was_confirmed(site, before), judging.comm_memory,   was_compared(site, before)};
   if (before != nullptr && out.reason == WinnerReason::Stored)
     out.reason = before->reason == WinnerReason::SoFar ? WinnerReason::Fastest : before->reason;
   for (std::size_t config = 0; config < site.configs.size(); ++config) {
@@ -353,7 +198,7 @@ StoredSite SearchResults::stored(const Site& site) const {
     trial.config = site.configs[config];
     trial.status = samples.status;
     trial.samples = static_cast<std::uint32_t>(samples.seconds.size());
-    trial.seconds = cost_of(samples.seconds, judging_.selection);
+    trial.seconds = cost_of(samples.seconds, judging.selection);
     trial.low_seconds = trial.high_seconds = none;
     if (!samples.seconds.empty()) {
       const auto [low, high] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
@@ -371,7 +216,7 @@ StoredSite SearchResults::stored(const Site& site) const {
       const StoredTrial* const known = known_trial(site, config);
       // A config that failed under stricter terms has not failed under these.
       if (known != nullptr &&
-          (known->status == TrialStatus::Crashed || counts_as_tried(*known, *before, judging_))) {
+          (known->status == TrialStatus::Crashed || counts_as_tried(*known, *before, judging))) {
         trial = *known;
       } else if (judged_by_region) {
         trial.status = TrialStatus::Measured;  // on the region's time: it has none of its own
@@ -384,17 +229,8 @@ StoredSite SearchResults::stored(const Site& site) const {
   return out;
 }
 
-StoredSite SearchResults::note_of(const std::string& name, const Key& key) {
-  StoredSite note;
-  note.name = name;
-  note.key = key;
-  note.reason = WinnerReason::NoSamples;
-  note.seconds = note.default_seconds = none;
-  return note;
-}
-
 StoredSite SearchResults::note_of(const Site& site) {
-  StoredSite note = note_of(site.name, site.key);
+  StoredSite note = EarlierResults::note_of(site.name, site.key);
   note.winner = site.configs.front();
   note.default_choice = site.default_choice;
   return note;
@@ -409,7 +245,7 @@ bool SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStat
   const auto ranks = site.winner ? site.winner->ranks : std::vector<std::uint32_t>();
   StoredSite note = note_of(site);
   note.trials.push_back({site.configs[config], why, 0, none, none, none});
-  store_.save(entry_.identity, {{std::move(note), site.code, ranks}}, std::nullopt);
+  store_.save(earlier_.identity(), {{std::move(note), site.code, ranks}}, std::nullopt);
   return true;
 }
 
@@ -424,7 +260,7 @@ bool SearchResults::note_unfinished() {
       note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
   }
   if (sites.empty()) return false;
-  store_.save(entry_.identity, std::move(sites), std::nullopt);
+  store_.save(earlier_.identity(), std::move(sites), std::nullopt);
   return true;
 }
 
@@ -458,10 +294,10 @@ void SearchResults::save_so_far() {
   std::vector<ProcessStore::Saved> sites;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     if (sites_[index].trials.empty()) continue;
-    if (const auto known = so_far(index, sites_[index], judging_.selection))
+    if (const auto known = so_far(index, sites_[index], earlier_.judging().selection))
       sites.push_back({.site = stored(*known), .code = known->code});
   }
-  if (!sites.empty()) store_.save(entry_.identity, std::move(sites), std::nullopt);
+  if (!sites.empty()) store_.save(earlier_.identity(), std::move(sites), std::nullopt);
 }
 
 bool SearchResults::save() {
@@ -473,9 +309,9 @@ bool SearchResults::save() {
   }
   if (sites.empty()) return false;
   // An entry with many keys has no time of the whole; and what was not compared is no news.
-  const bool is_region = entry_.identity.kind == StoredKind::Region && !is_site_alone_;
+  const bool is_region = earlier_.identity().kind == StoredKind::Region && !is_site_alone_;
   const bool says_whole = is_region && confirm_ && confirm_->pairs > 0;
-  store_.save(entry_.identity, std::move(sites), says_whole ? confirm_ : std::nullopt);
+  store_.save(earlier_.identity(), std::move(sites), says_whole ? confirm_ : std::nullopt);
   return true;
 }
 

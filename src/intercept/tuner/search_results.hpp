@@ -3,49 +3,29 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "core/search/forwarding_observer.hpp"
 #include "core/search/region_tuning.hpp"
 #include "core/search/store.hpp"
-#include "core/search/tuning_observer.hpp"
 #include "intercept/site/process_store.hpp"
-#include "intercept/tuner/pass_record.hpp"
+#include "intercept/tuner/earlier_results.hpp"
 
 namespace contextune::intercept {
 
 /// The findings of one search, on their way to the store and to the log. It passes everything on to
 /// another observer, and keeps of it what a later run is to know. Not thread-safe: used by one
 /// search, which serialises calls.
-class SearchResults final : public TuningObserver {
+class SearchResults final : public ForwardingObserver {
  public:
+  /// @param is_site_alone the search is of one site, where others of the region have searches of
+  ///                      their own: no time of it is the region's
   SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as, Judging judging,
-                TuningObserver& next);
+                bool is_site_alone, TuningObserver& next);
 
-  /// The search is of one site, where others of the region have searches of their own: no time of
-  /// it is the region's.
-  void set_site_alone() noexcept { is_site_alone_ = true; }
-
-  /// Whether sites of the region are stored: its first entry then only shows which are there.
-  [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }
-  /// Whether no run before this one has seen anything of the region that is not stored, nor ended
-  /// with what is.
-  [[nodiscard]] bool store_is_complete() const noexcept { return is_complete_; }
-
-  /// Finds what is stored of a site that is about to be added.
-  /// @param key as RegionTuning::public_key has it
-  /// @param code of its kernel; winners that are stored for other code count no more (said)
-  [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key,
-                                                 const SiteCode& code);
-
-  /// Whether find() has had something noted since this was last asked.
-  [[nodiscard]] bool take_noted() noexcept { return std::exchange(has_noted_, false); }
-
-  /// Whether the last find() met a winner of other code, or another declaration.
-  [[nodiscard]] bool is_outdated() const noexcept { return is_outdated_; }
-
-  /// Configs of the site that earlier processes were trying when they ended abnormally.
-  [[nodiscard]] Suspicions suspicions(const SiteSpec& spec, const Key& key) const;
+  /// The findings of earlier runs.
+  [[nodiscard]] EarlierResults& earlier() noexcept { return earlier_; }
+  [[nodiscard]] const EarlierResults& earlier() const noexcept { return earlier_; }
 
   /// It was added under that number; `spec` with that key. `default_choice` as log::SiteFacts has
   /// it.
@@ -58,13 +38,9 @@ class SearchResults final : public TuningObserver {
   void leave_out(SiteIndex site, std::span<const std::uint32_t> configs);
   void leave_out(SiteIndex site, std::uint32_t config);
 
-  /// All that is in flight and has not been survived before: sites and configs.
-  using Trials = PassRecord::Trials;
-  /// False: they were before.
-  bool set_in_flight(const Trials& trials);
-  [[nodiscard]] const Trials& in_flight() const noexcept { return in_flight_; }
-  /// Adds one to those in flight.
-  void add_in_flight(SiteIndex site, std::uint32_t config);
+  /// The names that the journal knows a config by. Absent: the site is not known.
+  [[nodiscard]] std::optional<store::TrialJournal::Trial> journalled(SiteIndex site,
+                                                                     std::uint32_t config) const;
   /// It computes what the default does: the two were compared.
   void note_compared(SiteIndex site, std::uint32_t config);
   [[nodiscard]] bool is_compared(SiteIndex site, std::uint32_t config) const noexcept {
@@ -94,20 +70,10 @@ class SearchResults final : public TuningObserver {
   /// Whether a site was compared with its default, here or in an earlier run.
   [[nodiscard]] bool has_winner(SiteIndex site) const noexcept;
 
-  void stage(Stage stage, std::uint32_t generation) override { next_.stage(stage, generation); }
   void trial(const TrialEvent& event) override;
   void winner(const WinnerEvent& event) override;
   void confirm(const ConfirmEvent& event) override;
-  void left_out(const LeftOutEvent& event) override { next_.left_out(event); }
-  void sync(const SyncEvent& event) override { next_.sync(event); }
-  void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
-    next_.fallback(reason, site, with_values(site, text));
-    if (site == no_site) note_untuned(reason, text);
-  }
-  /// Nothing is found out, for that reason, a sentence.
-  void note_untuned(FallbackReason reason, const std::string& text);
-  /// As Region says.
-  [[nodiscard]] const std::string& why_untuned() const noexcept { return why_untuned_; }
+  void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
 
  private:
   /// The samples of one config.
@@ -134,24 +100,8 @@ class SearchResults final : public TuningObserver {
     bool saved = false;
   };
 
-  [[nodiscard]] store::TrialJournal::Suspicion suspicion(const std::string& name,
-                                                         const Key& stored_key,
-                                                         const Config& config) const;
-  [[nodiscard]] Key stored_key(const Key& key) const;
-  [[nodiscard]] store::TrialJournal::Trial named(const Site& site, std::uint32_t config) const;
-  [[nodiscard]] bool suspects_stored() const;
-  [[nodiscard]] bool is_blamed(const std::string& name, const Key& stored_key,
-                               const Config& config) const;
-  /// Whether there is something to find out about it.
-  [[nodiscard]] bool is_open_here(const StoredSite& stored) const;
   [[nodiscard]] bool was_confirmed(const Site& site, const StoredSite* before) const;
   [[nodiscard]] static bool was_compared(const Site& site, const StoredSite* before);
-  /// How what is stored of a site stands to the code that is there now.
-  enum class Code { Same, Redeclared, Other, Untold };
-  [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
-  /// The stored form of a site, if need be from before its space got more configs; null: none.
-  [[nodiscard]] const StoredSite* find_stored(const std::string& name, const Key& stored_key,
-                                              std::span<const Config> configs) const;
   /// The core numbers configs; people know them by their values.
   [[nodiscard]] std::string with_values(SiteIndex site, const std::string& text) const;
   /// The stored trial of a config of a site; null: none.
@@ -162,22 +112,14 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] static std::optional<Site> so_far(SiteIndex index, const Site& site,
                                                   Selection selection);
   [[nodiscard]] static StoredSite note_of(const Site& site);
-  [[nodiscard]] static StoredSite note_of(const std::string& name, const Key& key);
 
   ProcessStore& store_;
   const std::string region_;
-  const ProcessStore::Entry& entry_;
-  const Judging judging_;
-  TuningObserver& next_;
-  const bool is_complete_;
+  EarlierResults earlier_;
+  const bool is_site_alone_;
   std::vector<Site> sites_;
   std::optional<StoredConfirm> confirm_;
-  Trials in_flight_;
-  bool has_noted_ = false;
   bool has_new_trials_ = false;  ///< since what was measured so far was written
-  std::string why_untuned_;
-  bool is_outdated_ = false;
-  bool is_site_alone_ = false;
 };
 
 }  // namespace contextune::intercept

@@ -20,10 +20,12 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   spec.pinned = site.pinned;
   SiteSpec named = spec;
   named.key = search_.tuning_->public_key(spec.key);
-  spec.stored = named.stored = search_.results_.find(spec, named.key, site.code);
-  spec.outdated = search_.results_.is_outdated();
-  if (search_.results_.take_noted()) search_.notes_.store(true, std::memory_order_relaxed);
-  Suspicions suspicions = search_.results_.suspicions(spec, named.key);
+  EarlierResults& earlier = search_.results_.earlier();
+  const EarlierResults::Found found = earlier.find(spec, named.key, site.code);
+  spec.stored = named.stored = found.winner;
+  spec.outdated = found.is_outdated;
+  if (found.has_noted) search_.notes_.store(true, std::memory_order_relaxed);
+  Suspicions suspicions = earlier.suspicions(spec, named.key);
   spec.suspicions = suspicions;
   spec.ready = spec.ready && unusable.empty();
   site.index = search_.tuning_->add_site(std::move(spec));

@@ -90,19 +90,19 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
 void Search::say_untuned(FallbackReason reason, const std::string& text) {
   log_.fallback(reason, region_, {}, text);
   const std::lock_guard lock(mutex_);
-  results_.note_untuned(reason, text);
+  no_agreement_.note(reason, text);
 }
 
 std::string Search::why_untuned() const {
   const std::lock_guard lock(mutex_);
-  return results_.why_untuned();
+  return no_agreement_.why();
 }
 
 void Search::stop(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return;
   log_.fallback(reason, region_, {}, text);
-  results_.note_untuned(reason, text);
+  no_agreement_.note(reason, text);
   leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
   drop_open_entry();
   passes_.forget_awaited();
