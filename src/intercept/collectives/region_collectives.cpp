@@ -155,7 +155,7 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts,
           stream.is_gone = is_foreign;
         }
       }
-      if (is_new && !is_foreign && is_shared_ && site->configs.size() > 1) search_.reopen();
+      if (is_new && !is_foreign && is_shared_ && site->configs.size() > 1) search_.ranks().reopen();
       if (!is_watched || site->index == no_site) continue;
       count(made, *site, seconds);
     }

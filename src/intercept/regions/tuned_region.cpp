@@ -47,14 +47,13 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
             return services.ranks.tuning_of(this->name(), options, observer, store_knows,
                                             as.kind != StoredKind::Region);
           },
-          RegionClock::Entry, judging_in(options, services), services.measurement, services.store,
-          services.log, as),
+          takes == Takes::All ? RegionClock::Entry : RegionClock::EntryOnly,
+          judging_in(options, services), services.measurement, services.store, services.log, as),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),
       lookout_(search_, services, options_.trial_timeout),
       graphs_(*this, services, table_, search_) {
-  if (takes == Takes::Collectives) search_.time_region_only();
   if (services.frontend != nullptr) {
     collectives_ = std::make_unique<RegionCollectives>(
         this->name(), services.driver, search_, table_, services.ranks, options, services.log,
@@ -100,9 +99,9 @@ void TunedRegion::entered(bool thread_bound) noexcept {
   }
 }
 
-bool TunedRegion::looks_first() const noexcept {
+bool TunedRegion::looks_first() noexcept {
   // Ranks make their visits together, whatever each of them has stored.
-  return search_.looks_first() && !services().ranks.may_have_others();
+  return search_.sites().are_only_shown() && !services().ranks.may_have_others();
 }
 
 bool TunedRegion::pass_entry() noexcept {
@@ -132,7 +131,7 @@ void TunedRegion::close_entry(bool is_visited, bool has_looked) noexcept {
   if (services().stopped.load()) return;  // the driver may be gone
   try {
     search_.end(now_seconds());
-    if (has_looked) search_.note_unfinished();
+    if (has_looked) search_.sites().note_unfinished();
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }
@@ -177,9 +176,10 @@ bool TunedRegion::may_repeat() noexcept {
   try {
     if (services().ranks.may_differ(options_)) return true;  // find_ranks() is to tell
     if (!collectives_->may_repeat()) {
-      search_.say_untuned(FallbackReason::NoRendezvous,
-                          "The region's body is not repeated: the program has communicators with "
-                          "other processes, which do not tune the region together.");
+      search_.ranks().say_untuned(
+          FallbackReason::NoRendezvous,
+          "The region's body is not repeated: the program has communicators with "
+          "other processes, which do not tune the region together.");
       return false;
     }
     search_.ranks().repeat_together({});
@@ -462,6 +462,24 @@ void TunedRegion::write_summary() noexcept {
   } catch (const std::exception&) {
     // The summary is lost; the lines before it tell the same.
   }
+}
+
+void TunedRegion::forget_stream(StreamHandle stream) noexcept {
+  search_.pass().forget_stream(stream);
+}
+
+void TunedRegion::forget_context(CUcontext context, bool gone) noexcept {
+  if (replay_ != nullptr) replay_->forget_context(context, gone);
+  search_.pass().forget_context(context);
+  lookout_.forget_context(context);
+}
+
+bool TunedRegion::is_tuned() {
+  return search_.sites().are_tuned();
+}
+
+bool TunedRegion::has_winner(const Site& site) {
+  return search_.sites().has_winner(site);
 }
 
 void TunedRegion::check_probation() noexcept {

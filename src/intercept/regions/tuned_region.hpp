@@ -26,7 +26,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
   void repeat_together(std::span<const std::uint32_t> ranks) noexcept override;
-  [[nodiscard]] std::string why_untuned() const override { return search_.why_untuned(); }
+  [[nodiscard]] std::string why_untuned() override { return search_.ranks().why_untuned(); }
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
@@ -47,12 +47,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void check_probation() noexcept override;
-  void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
-  void forget_context(CUcontext context, bool gone) noexcept override {
-    if (replay_ != nullptr) replay_->forget_context(context, gone);
-    search_.forget_context(context);
-    lookout_.forget_context(context);
-  }
+  void forget_stream(StreamHandle stream) noexcept override;
+  void forget_context(CUcontext context, bool gone) noexcept override;
 
  private:
   void entered(bool thread_bound) noexcept override;
@@ -60,15 +56,13 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void left() noexcept override;
   void close_entry(bool is_visited, bool has_looked) noexcept;
   void abandoned() noexcept override;
-  [[nodiscard]] bool is_tuned() const override { return search_.is_tuned(); }
-  [[nodiscard]] bool has_winner(const Site& site) const override {
-    return search_.has_winner(site);
-  }
+  [[nodiscard]] bool is_tuned() override;
+  [[nodiscard]] bool has_winner(const Site& site) override;
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
   /// A visit is not recorded: the store is thought to know what is in it.
-  [[nodiscard]] bool looks_first() const noexcept;
+  [[nodiscard]] bool looks_first() noexcept;
   /// Whether the body may be run more than once.
   [[nodiscard]] bool may_repeat() noexcept;
   /// Which ranks are to repeat the body with this one, where not all of the job may come to it.

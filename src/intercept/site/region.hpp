@@ -97,7 +97,7 @@ class Region {
   virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) noexcept {}
   /// Why its ranks have not agreed, so that it runs its defaults; a clause. Empty: they have, or
   /// there is none that it would have to agree with.
-  [[nodiscard]] virtual std::string why_untuned() const { return {}; }
+  [[nodiscard]] virtual std::string why_untuned() { return {}; }
 
   /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
   /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,

@@ -46,9 +46,9 @@ class SiteOwner {
                      std::span<const std::uint32_t> unusable) = 0;
   virtual void ready(Site& site, std::span<const std::uint32_t> unusable) = 0;
   /// Whether the winners of all sites so far are known, and stay.
-  [[nodiscard]] virtual bool is_tuned() const { return false; }
+  [[nodiscard]] virtual bool is_tuned() { return false; }
   /// Whether one of the site's own is known, now or of an earlier run.
-  [[nodiscard]] virtual bool has_winner(const Site&) const { return false; }
+  [[nodiscard]] virtual bool has_winner(const Site&) { return false; }
 };
 
 /// The sites of one region: which launch is which site, and how each config launches it. find() and

@@ -19,8 +19,8 @@ PassRecord* OpenPass::record_of(std::uint64_t tag) const noexcept {
 std::uint64_t OpenPass::tag(SiteIndex site) const noexcept {
   const auto slot =
       site + 1U < WorkTag::first_graph ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
-  const auto pass = static_cast<std::uint32_t>(search_.pass_.load(std::memory_order_relaxed));
-  return WorkTag{search_.id_, pass, slot}.pack();
+  const auto pass = static_cast<std::uint32_t>(search_.entries_.current());
+  return WorkTag{search_.timers_.id(), pass, slot}.pack();
 }
 
 std::uint64_t OpenPass::begin_call(SiteIndex site) {
@@ -43,6 +43,16 @@ void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
   PassRecord* const open = search_.passes_.entry();
   if (open != nullptr && (open->counted || search_.probation_.probe().is_open()))
     search_.passes_.touch(stream, issued);
+}
+
+void OpenPass::forget_stream(StreamHandle stream) noexcept {
+  const std::lock_guard lock(search_.mutex_);
+  search_.passes_.forget_stream(stream);
+}
+
+void OpenPass::forget_context(CUcontext context) noexcept {
+  const std::lock_guard lock(search_.mutex_);
+  search_.passes_.forget_context(context);
 }
 
 void OpenPass::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,

@@ -23,6 +23,9 @@ class OpenPass {
 
   /// Where the region is timed as a span, around each launch: before (`issued` false) and after.
   void touch(StreamHandle stream, bool issued) noexcept;
+  /// The program destroys a stream or a context that a span may depend on.
+  void forget_stream(StreamHandle stream) noexcept;
+  void forget_context(CUcontext context) noexcept;
 
   /// Work was issued. `calls` count as launches of the site; `records` are what the timer will
   /// deliver for them. no_site: work that only the region's time depends on.

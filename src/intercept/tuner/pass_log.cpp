@@ -106,7 +106,7 @@ std::vector<EndedPass> PassLog::take(bool everything) {
   const std::uint64_t losses = measurement_.losses();
   const bool is_lost = std::exchange(losses_seen_, losses) != losses;
   for (auto at = awaited_.begin(); at != awaited_.end();) {
-    const bool by_span = clock_ == RegionClock::Entry && at->measure == Measure::Span;
+    const bool by_span = clock_ != RegionClock::Work && at->measure == Measure::Span;
     if (is_lost || (everything && by_span)) {
       all.push_back({at->pass, PassResult::none(at->pass), 0, {}});
     } else if (everything || (!by_span && at->complete())) {

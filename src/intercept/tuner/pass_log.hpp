@@ -19,7 +19,10 @@ class Measurement;
 /// Where one search takes its time of the whole region from.
 enum class RegionClock {
   Entry,  ///< an entry of a region: first start to last end, or a span of events
-  Work    ///< a window of one site's launches: the mean of their own times (`process`)
+  /// The same, where all sites are chosen by the region's time: single launches are not timed, and
+  /// CUPTI is not opened for it.
+  EntryOnly,
+  Work  ///< a window of one site's launches: the mean of their own times (`process`)
 };
 
 /// A pass about which nothing more will come.

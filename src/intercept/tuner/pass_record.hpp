@@ -37,6 +37,7 @@ class PassRecord {
   PassId pass{};
   Measure measure = Measure::Nothing;
   bool counted = false;
+  bool agreed = false;               ///< all ranks make it
   std::optional<log::TableRow> row;  ///< of the table that it is
   bool spoiled = false;
   bool span_open = false;

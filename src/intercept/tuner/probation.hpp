@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <optional>
+#include <string>
 
 #include "core/search/region_tuning.hpp"
 #include "intercept/site/process_store.hpp"
@@ -53,6 +54,8 @@ class Probation {
   /// The GPU has not got through with what is in flight, and perhaps never will.
   void get_stuck() { stuck_ = in_flight_.all(); }
   [[nodiscard]] const TrialsInFlight& in_flight() const noexcept { return in_flight_; }
+  /// Has the journal told that it hangs; what later runs make of it, a sentence.
+  [[nodiscard]] std::string hung() { return store_.journal().hung(); }
   /// Has the journal told what is in flight.
   /// @param tried in the passes whose results have not come
   void note(const Trials& tried);

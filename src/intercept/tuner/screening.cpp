@@ -25,13 +25,14 @@ std::vector<std::uint32_t> Screening::suspects(const Site& site) const {
 
 bool Screening::has_suspects() const {
   const std::lock_guard lock(search_.mutex_);
-  return !search_.stopped_ && !search_.finished() && search_.probation_.prospects().has_suspects();
+  return !search_.end_.is_stopped() && !search_.finished() &&
+         search_.probation_.prospects().has_suspects();
 }
 
 bool Screening::awaits_trials(double now) {
   const std::lock_guard lock(search_.mutex_);
   if (search_.probation_.in_flight().empty()) return false;
-  search_.measurement_.poll(false);
+  search_.timers_.poll(false);
   search_.drain(false, now);
   search_.note_in_flight();
   return !search_.probation_.in_flight().empty();
@@ -40,19 +41,19 @@ bool Screening::awaits_trials(double now) {
 bool Screening::was_right(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
   return search_.probation_.prospects().was_right(site.index, config) ||
-         search_.results_.is_compared(site.index, config);
+         search_.reports_.results().is_compared(site.index, config);
 }
 
 void Screening::were_right(const Trials& trials) {
   const std::lock_guard lock(search_.mutex_);
   for (const auto& [site, config] : trials)
-    if (site->index != no_site) search_.results_.note_compared(site->index, config);
+    if (site->index != no_site) search_.reports_.results().note_compared(site->index, config);
 }
 
 void Screening::leave_uncompared(const Site& site, std::uint32_t config, const std::string& text) {
   const std::lock_guard lock(search_.mutex_);
-  if (search_.stopped_ || site.index == no_site) return;
-  search_.results_.leave_out(site.index, config);
+  if (search_.end_.is_stopped() || site.index == no_site) return;
+  search_.reports_.results().leave_out(site.index, config);
   search_.tuning_->reject_config(site.index, config, text, Rejection::NotCompared);
   search_.settle_all();
   search_.after_change();
@@ -60,20 +61,21 @@ void Screening::leave_uncompared(const Site& site, std::uint32_t config, const s
 
 void Screening::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
   const std::lock_guard lock(search_.mutex_);
-  if (!search_.stopped_ && site.index != no_site) search_.results_.leave_out(site.index, configs);
+  if (!search_.end_.is_stopped() && site.index != no_site)
+    search_.reports_.results().leave_out(site.index, configs);
 }
 
 void Screening::was_wrong(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(search_.mutex_);
-  if (!search_.stopped_ && site.index != no_site)
-    search_.results_.exclude(site.index, config, TrialStatus::WrongResult);
+  if (!search_.end_.is_stopped() && site.index != no_site)
+    search_.reports_.results().exclude(site.index, config, TrialStatus::WrongResult);
 }
 
 void Screening::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(search_.mutex_);
-  if (search_.stopped_ || site.index == no_site) return;
-  search_.results_.exclude(site.index, config, TrialStatus::WrongResult);
-  search_.note_failed(site, config, TrialStatus::WrongResult);
+  if (search_.end_.is_stopped() || site.index == no_site) return;
+  search_.reports_.results().exclude(site.index, config, TrialStatus::WrongResult);
+  search_.storing_.note_failed(site.index, config, TrialStatus::WrongResult);
   search_.tuning_->reject_config(
       site.index, config,
       "Config " + std::to_string(config) + " (" + site.configs[config].to_string() +

@@ -10,10 +10,6 @@
 namespace contextune::intercept {
 namespace {
 
-// Entries after the end that are watched for a site that was first seen late to come again.
-constexpr int most_idle_entries = 64;
-// For passes to be compared without CUPTI: to look whether it can leave takes up to 0.1 ms.
-constexpr int most_release_tries = 8;
 // Between two looks whether an entry may begin.
 constexpr std::chrono::microseconds least_settle_pause{50};
 constexpr std::chrono::microseconds most_settle_pause{1000};
@@ -24,20 +20,15 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
                Judging judging, Measurement& measurement, ProcessStore& store, EventLog& log,
                const StoredAs& as)
     : region_(std::move(region)),
-      clock_(clock),
-      measurement_(measurement),
       log_(log),
-      id_(measurement.add_search()),
-      observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
-      store_(store),
-      results_(store, region_, as, std::move(judging), clock == RegionClock::Work, observer_),
-      probation_(results_, store),
-      no_agreement_(results_),
-      times_(no_agreement_),
-      tuning_(make_tuning(times_, results_.earlier().any())),
-      passes_(measurement, id_, clock) {
-  if (clock_ == RegionClock::Work) observer_.set_site_alone();
-  if (id_ == 0) {
+      timers_(measurement, clock),
+      reports_(log, region_, timers_.name(), store, as, std::move(judging),
+               clock == RegionClock::Work),
+      probation_(reports_.results(), store),
+      storing_(reports_.results(), store),
+      tuning_(make_tuning(reports_.first(), reports_.results().earlier().any())),
+      passes_(measurement, timers_.id(), clock) {
+  if (timers_.id() == 0) {
     stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
   }
 }
@@ -45,7 +36,7 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
 void Search::settle_all() {
   const auto winners = tuning_->winners();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
-    const bool known = !stopped_ && i < winners.size();
+    const bool known = !end_.is_stopped() && i < winners.size();
     std::uint32_t config = known ? winners[i] : sites_[i]->pinned.value_or(0);
     if (sites_[i]->dropped) config = 0;
     sites_[i]->set_settled(config);
@@ -54,24 +45,18 @@ void Search::settle_all() {
   note_winners();
 }
 
-bool Search::looks_first() const noexcept {
-  return results_.earlier().is_complete() && !was_entered_.load(std::memory_order_relaxed);
-}
-
 PassPlan Search::plan_entry(double now, bool bounded) {
   probation_.probe().drop();
-  was_entered_.store(true, std::memory_order_relaxed);
-  const PassPlan plan = tuning_->begin_pass(next_pass(), now, bounded);
+  entries_.note_planned();
+  const PassPlan plan = tuning_->begin_pass(entries_.next(), now, bounded);
   settle_all();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
   }
-  Measure measure = plan.measure;
-  if (measure == Measure::Span && clock_ == RegionClock::Work) measure = Measure::Activity;
-  if (measure == Measure::Activity && only_region_time_) measure = Measure::Span;
+  const Measure measure = timers_.measure(plan.measure);
   if (plan.counted && measure == Measure::Activity) {
     const double begin = now_seconds();
-    const bool can_measure = measurement_.want(id_, true);
+    const bool can_measure = timers_.want(true);
     tuning_->spend(now_seconds() - begin);  // CUPTI halts the program when it is opened
     if (!can_measure) {
       leave("single launches can be timed no longer");
@@ -79,18 +64,17 @@ PassPlan Search::plan_entry(double now, bool bounded) {
       after_change();
       return {};
     }
-    observer_.set_timer(measurement_.timer_name());
-    release_tries_ = 0;
+    reports_.log().set_timer(timers_.name());
   } else if (plan.counted || plan.stage == Stage::Finished) {
-    (void)measurement_.want(id_, false);
-    if (measure == Measure::Span) compare_without_cupti();
+    (void)timers_.want(false);
+    if (measure == Measure::Span && reports_.times().keeps_any()) timers_.compare_without_cupti();
   }
-  PassRecord& entry =
-      passes_.open(plan.pass, only_region_time_ ? measure : plan.measure, plan.configs);
+  const bool by_region = timers_.clock() == RegionClock::EntryOnly;
+  PassRecord& entry = passes_.open(plan.pass, by_region ? measure : plan.measure, plan.configs);
   entry.counted = plan.counted;
+  entry.agreed = plan.agreed;
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
     entry.row = log::TableRow{plan.number, plan.agreed};
-  agreed_ = plan.agreed;
   Watch watch = Watch::Count;
   if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
   if (plan.counted && measure == Measure::Span) {
@@ -103,26 +87,13 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   settled_changed();
   probation_.entry_begins(now);
   // The findings of a stage are kept when it is over.
-  const bool is_next_stage = std::exchange(kept_stage_, plan.stage) != plan.stage;
-  keep_so_far(now, is_next_stage && keep_next_ != 0);
+  keep_so_far(now, storing_.enters(plan.stage));
   note_tried();
   return plan;
 }
 
 void Search::keep_so_far(double now, bool at_once) {
-  constexpr double least_period_seconds = 0.1;
-  constexpr double least_times_its_cost = 100;
-  const bool is_due = keep_next_ != 0 && now >= keep_next_;
-  if (stopped_ || tuning_->finished() || (!is_due && keep_next_ != 0 && !at_once)) return;
-  const double begin = now_seconds();
-  if (is_due || at_once) results_.save_so_far();
-  const double cost = now_seconds() - begin;
-  keep_next_ = now + std::max(least_period_seconds, least_times_its_cost * cost);
-}
-
-void Search::compare_without_cupti() {
-  if (!times_.keeps_any() || release_tries_ >= most_release_tries) return;
-  release_tries_ = measurement_.cupti().release_early() ? most_release_tries : release_tries_ + 1;
+  if (!end_.is_stopped() && !tuning_->finished()) storing_.keep(now, at_once);
 }
 
 void Search::pass_by(double now) {
@@ -146,9 +117,9 @@ bool Search::begin(double now) {
     lock.lock();
   }
   if (nothing_to_do()) return skip_entry();
-  if (tuning_->wants_results()) measurement_.poll(false);
+  if (tuning_->wants_results()) timers_.poll(false);
   drain(false, now);
-  tuning_->skip_entries(skipped_.exchange(0));
+  tuning_->skip_entries(entries_.take_skipped());
   const bool counted = plan_entry(now, true).counted;
   after_change();
   return counted;
@@ -164,17 +135,16 @@ void Search::end(double now) {
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   for (const SiteIndex index : failed)
-    note_failed(*sites_[index], sites_[index]->planned(), TrialStatus::LaunchFailed);
+    storing_.note_failed(index, sites_[index]->planned(), TrialStatus::LaunchFailed);
   report_runs(*record, launched, failed);
   tuning_->end_pass(record->pass, launched, failed, now);
-  has_run_winners_.store(record->counted && record->measure == Measure::Nothing &&
-                             !record->spoiled && failed.empty() && tuning_->finished(),
-                         std::memory_order_relaxed);
+  end_.note_run(record->counted && record->measure == Measure::Nothing && !record->spoiled &&
+                failed.empty() && tuning_->finished());
   if (record->counted) {
-    record->clock = measurement_.read_clock();
+    record->clock = timers_.read_clock();
     if (record->clock.throttled) log_.fallback(FallbackReason::Throttled, region_, {}, {});
-    const bool no_span =
-        record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
+    const bool no_span = record->measure == Measure::Span && timers_.clock() != RegionClock::Work &&
+                         !record->span_open;
     if (record->spoiled || no_span) {
       tuning_->add_result(PassResult::none(record->pass), now);
     } else if (const auto given_up = passes_.await(std::move(*record))) {
@@ -195,31 +165,18 @@ void Search::report_runs(const PassRecord& record, std::span<const SiteIndex> la
     log::SiteRun& run = runs.emplace_back(log::SiteRun{index, {}});
     if (record.has_run_one(index)) run.config = has_failed ? 0 : sites_[index]->planned();
   }
-  observer_.ran(*record.row, runs);
+  reports_.log().ran(*record.row, runs);
 }
 
 void Search::after_change() {
-  if (!stopped_ && !tuning_->finished()) {
-    finished_.store(false, std::memory_order_release);
-    idle_entries_ = 0;
-    return;
-  }
-  // A search that has nothing to do yet may get sites in the entries to come.
-  const bool may_get_more = !stopped_ && (sites_.empty() || sites_.size() != sites_when_finished_);
-  if (may_get_more && (sites_.empty() || ever_finished_) && ++idle_entries_ < most_idle_entries) {
-    return;
-  }
-  sites_when_finished_ = sites_.size();
-  idle_entries_ = 0;
-  ever_finished_ = true;
+  if (!end_.has_come(tuning_->finished(), sites_.size())) return;
   note_in_flight();
-  if (!stopped_ && results_.save()) saving_ = true;
-  if (finished_.load(std::memory_order_relaxed)) return;
+  if (!end_.is_stopped()) storing_.save();
+  if (end_.is_finished()) return;
   settle_all();
-  if (id_ != 0) (void)measurement_.want(id_, false);
-  measurement_.cupti().release();
-  finished_.store(true, std::memory_order_release);
-  if (clock_ == RegionClock::Entry) summarise_new();
+  timers_.end();
+  end_.finish();
+  if (timers_.clock() != RegionClock::Work) summarise_new();
 }
 
 void Search::hear(std::span<const EndedPass> ended, double now) {
@@ -235,16 +192,6 @@ void Search::hear(std::span<const EndedPass> ended, double now) {
 
 void Search::drain(bool everything, double now) {
   hear(passes_.take(everything), now);
-}
-
-void Search::forget_stream(StreamHandle stream) noexcept {
-  const std::lock_guard lock(mutex_);
-  passes_.forget_stream(stream);
-}
-
-void Search::forget_context(CUcontext context) noexcept {
-  const std::lock_guard lock(mutex_);
-  passes_.forget_context(context);
 }
 
 }  // namespace contextune::intercept

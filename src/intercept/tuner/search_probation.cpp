@@ -30,24 +30,24 @@ void Search::note_survived(const Probation::Trials& trials) {
 }
 
 void Search::note_in_flight() {
-  const bool may_try = !stopped_ && !tuning_->finished();
+  const bool may_try = !end_.is_stopped() && !tuning_->finished();
   probation_.note(may_try ? passes_.tried() : Probation::Trials{});
 }
 
 bool Search::open_probe(bool is_all) {
-  const PassId pass{pass_.load(std::memory_order_relaxed)};
-  if (!probation_.probe().begin(pass, is_all, results_.earlier().any())) return false;
+  if (!probation_.probe().begin(entries_.current(), is_all, reports_.results().earlier().any()))
+    return false;
   passes_.time_entry();
   return true;
 }
 
 void Search::begin_probe(double now) {
   const std::lock_guard lock(mutex_);
-  if (stopped_ || passes_.entry() != nullptr) return;
+  if (end_.is_stopped() || passes_.entry() != nullptr) return;
   hear(passes_.take_entries(), now);
   note_in_flight();
   if (probation_.winners().empty()) return;
-  const PassId pass = next_pass();
+  const PassId pass = entries_.next();
   if (!open_probe(true)) return;
   passes_.open(pass, Measure::Nothing, tuning_->winners());
   watch_.store(Watch::Span, std::memory_order_release);
@@ -69,7 +69,7 @@ void Search::overrun() {
   drain(false, now_seconds());
   keep_so_far(now_seconds(), true);
   probation_.get_stuck();
-  const std::string next = store_.journal().hung();
+  const std::string next = probation_.hung();
   passes_.forget_awaited();
   tuning_->overrun(now_seconds());
   if (!next.empty()) log_.fallback(FallbackReason::TrialTimeout, region_, {}, next);

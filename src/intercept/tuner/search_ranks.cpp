@@ -11,12 +11,13 @@ bool SearchRanks::begin_together(const std::function<bool()>& is_ready, double p
   bool is_alone = false;
   {
     const std::lock_guard lock(search_.mutex_);
-    if (search_.stopped_ || search_.passes_.entry() == nullptr) return true;
+    const PassRecord* const entry = search_.passes_.entry();
+    if (search_.end_.is_stopped() || entry == nullptr) return true;
     auto lockstep =
-        search_.agreed_ && barrier_ == nullptr ? search_.tuning_->ranks().lockstep() : nullptr;
+        entry->agreed && barrier_ == nullptr ? search_.tuning_->ranks().lockstep() : nullptr;
     if (lockstep != nullptr)
       barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
-    is_alone = !search_.agreed_ || barrier_ == nullptr;
+    is_alone = !entry->agreed || barrier_ == nullptr;
   }
   using Outcome = PassBarrier::Outcome;
   const Outcome outcome = !is_alone    ? barrier_->arrive(is_ready)
@@ -54,7 +55,7 @@ Region::Answer SearchRanks::ask(const std::function<bool()>& is_ready, double pa
   const auto answer = [&] { return says_yes = is_ready(); };
   {
     const std::lock_guard lock(search_.mutex_);
-    if (search_.stopped_) {
+    if (search_.end_.is_stopped()) {
       why = "its search has ended";
       return Answer::Lost;
     }
@@ -94,33 +95,49 @@ void SearchRanks::leave_passes(const std::string& why) {
 void SearchRanks::pause() {
   {
     const std::lock_guard lock(search_.mutex_);
-    if (search_.stopped_) return;
+    if (search_.end_.is_stopped()) return;
     search_.tuning_->ranks().pause();
     search_.keep_so_far(now_seconds(), true);
   }
   // A signal that waits for this may be the program's last.
-  search_.store_.wait(Search::most_noting_seconds);
+  search_.storing_.await_all();
   search_.log_.lines().flush();
 }
 
 void SearchRanks::repeat_together(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(search_.mutex_);
-  if (!search_.stopped_) search_.tuning_->ranks().repeat_together(ranks);
+  if (!search_.end_.is_stopped()) search_.tuning_->ranks().repeat_together(ranks);
 }
 
 void SearchRanks::limit_to(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(search_.mutex_);
-  if (!search_.stopped_) search_.tuning_->ranks().limit_to(ranks);
+  if (!search_.end_.is_stopped()) search_.tuning_->ranks().limit_to(ranks);
 }
 
 void SearchRanks::occupied(double seconds, const std::string& why) {
   const std::lock_guard lock(search_.mutex_);
-  if (!search_.stopped_) search_.tuning_->ranks().occupied(seconds, why);
+  if (!search_.end_.is_stopped()) search_.tuning_->ranks().occupied(seconds, why);
+}
+
+void SearchRanks::say_untuned(FallbackReason reason, const std::string& text) {
+  search_.log_.fallback(reason, search_.region_, {}, text);
+  const std::lock_guard lock(search_.mutex_);
+  search_.reports_.agreement().note(reason, text);
+}
+
+std::string SearchRanks::why_untuned() const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.reports_.agreement().why();
+}
+
+void SearchRanks::reopen() {
+  const std::lock_guard lock(search_.mutex_);
+  if (!search_.end_.is_stopped()) search_.end_.reopen();
 }
 
 bool SearchRanks::keep_in_step(DecisionPort& port) {
   const std::lock_guard lock(search_.mutex_);
-  return !search_.stopped_ && search_.tuning_->ranks().keep_in_step(port);
+  return !search_.end_.is_stopped() && search_.tuning_->ranks().keep_in_step(port);
 }
 
 bool SearchRanks::settle(double now) {

@@ -35,6 +35,12 @@ class SearchRanks {
   void occupied(double seconds, const std::string& why);
   void repeat_together(std::span<const std::uint32_t> ranks);
   void limit_to(std::span<const std::uint32_t> ranks);
+  /// None have agreed, for that reason, a sentence.
+  void say_untuned(FallbackReason reason, const std::string& text);
+  /// As Region says.
+  [[nodiscard]] std::string why_untuned() const;
+  /// Something came that they may have to agree on after they had winners.
+  void reopen();
   [[nodiscard]] bool keep_in_step(DecisionPort& port);
   /// A decision is due that the port's hold() forbids.
   [[nodiscard]] bool settle(double now);

@@ -16,29 +16,29 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   site.search = &search_;
   site.set_planned(site.pinned.value_or(0));
   site.set_settled(site.pinned.value_or(0));
-  if (search_.stopped_) return false;
+  if (search_.end_.is_stopped()) return false;
   spec.pinned = site.pinned;
   SiteSpec named = spec;
   named.key = search_.tuning_->public_key(spec.key);
-  EarlierResults& earlier = search_.results_.earlier();
+  EarlierResults& earlier = search_.reports_.results().earlier();
   const EarlierResults::Found found = earlier.find(spec, named.key, site.code);
   spec.stored = named.stored = found.winner;
   spec.outdated = found.is_outdated;
-  if (found.has_noted) search_.notes_.store(true, std::memory_order_relaxed);
+  if (found.has_noted) search_.storing_.was_noted();
   Suspicions suspicions = earlier.suspicions(spec, named.key);
   spec.suspicions = suspicions;
   spec.ready = spec.ready && unusable.empty();
   site.index = search_.tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
-  search_.observer_.add_site(site.index, named, facts);
-  search_.results_.add_site(site.index, named, site.code, facts.default_choice);
-  if (site.timed_as_span) search_.times_.keep(site.index);
+  search_.reports_.log().add_site(site.index, named, facts);
+  search_.reports_.results().add_site(site.index, named, site.code, facts.default_choice);
+  if (site.timed_as_span) search_.reports_.times().keep(site.index);
   if (named.ready && !unusable.empty()) search_.tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
-    search_.results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+    search_.reports_.results().exclude(site.index, config, TrialStatus::LaunchFailed);
   for (const std::uint32_t config : suspicions.blamed) {
-    search_.results_.exclude(site.index, config, TrialStatus::Crashed);
-    search_.note_failed(site, config, TrialStatus::Crashed);
+    search_.reports_.results().exclude(site.index, config, TrialStatus::Crashed);
+    search_.storing_.note_failed(site.index, config, TrialStatus::Crashed);
   }
   search_.sites_.push_back(&site);
   search_.probation_.prospects().add_site(site, named.configs.size(), named.stored,
@@ -49,20 +49,19 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
     site.set_settled(search_.tuning_->winners()[site.index]);
   }
   search_.probation_.note_winner(site.index);
-  search_.finished_.store(false, std::memory_order_release);
+  search_.end_.go_on();
   settled_changed();
   return true;
 }
 
 void SearchSites::ready(Site& site, std::span<const std::uint32_t> unusable) {
   const std::lock_guard lock(search_.mutex_);
-  if (search_.stopped_ || site.index == no_site) return;
+  if (search_.end_.is_stopped() || site.index == no_site) return;
   search_.tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
-    search_.results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+    search_.reports_.results().exclude(site.index, config, TrialStatus::LaunchFailed);
   if (!search_.tuning_->finished()) {
-    search_.finished_.store(false, std::memory_order_release);
-    search_.sites_when_finished_ = 0;
+    search_.end_.reopen();
   } else if (search_.passes_.entry() == nullptr) {
     search_.settle_all();  // the store may know which of what is built now is the winner
     search_.after_change();
@@ -72,7 +71,7 @@ void SearchSites::ready(Site& site, std::span<const std::uint32_t> unusable) {
 
 void SearchSites::drop_winner(Site& site, const std::string& text) {
   const std::lock_guard lock(search_.mutex_);
-  search_.note_failed(site, site.settled(), TrialStatus::LaunchFailed);
+  search_.storing_.note_failed(site.index, site.settled(), TrialStatus::LaunchFailed);
   site.dropped = true;
   site.set_settled(0);
   site.set_planned(0);
@@ -80,14 +79,39 @@ void SearchSites::drop_winner(Site& site, const std::string& text) {
   search_.log_.fallback(FallbackReason::WinnerFailed, search_.region_, site.label(), text);
 }
 
+bool SearchSites::are_tuned() const {
+  const std::lock_guard lock(search_.mutex_);
+  return !search_.end_.is_stopped() && !search_.sites_.empty() && search_.tuning_->finished();
+}
+
+bool SearchSites::has_winner(const Site& site) const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.reports_.results().has_winner(site.index);
+}
+
+bool SearchSites::are_only_shown() const noexcept {
+  return search_.reports_.results().earlier().is_complete() && !search_.entries_.any_planned();
+}
+
+void SearchSites::note_unfinished() {
+  {
+    const std::lock_guard lock(search_.mutex_);
+    if (search_.end_.is_stopped() || search_.tuning_->finished() ||
+        !search_.storing_.note_unfinished()) {
+      return;
+    }
+  }
+  search_.storing_.await_saved();
+}
+
 std::vector<double> SearchSites::samples(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
-  return search_.times_.samples(site.index, config);
+  return search_.reports_.times().samples(site.index, config);
 }
 
 std::optional<StoredTrial> SearchSites::stored_trial(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
-  const StoredTrial* const found = search_.results_.stored_trial(site.index, config);
+  const StoredTrial* const found = search_.reports_.results().stored_trial(site.index, config);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 

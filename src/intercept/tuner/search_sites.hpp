@@ -24,6 +24,17 @@ class SearchSites {
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
 
+  /// Whether the winners of all are known, whatever sites have come that are not looked at yet.
+  [[nodiscard]] bool are_tuned() const;
+  /// Whether one of the site's own is known, now or of an earlier run.
+  [[nodiscard]] bool has_winner(const Site& site) const;
+
+  /// The next entry only shows which sites there are: the store is thought to know them.
+  [[nodiscard]] bool are_only_shown() const noexcept;
+  /// That entry is over, and may have been the program's only one: what it has shown that the store
+  /// does not know is noted there. Waits until it is written, shortly, which is once a store.
+  void note_unfinished();
+
   /// The measurements of a config of a site whose calls are spans; in order of the samples.
   [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
   /// The measurements of a config in the run whose winner a site started with. Absent: none.

@@ -16,7 +16,7 @@ SearchFigures Search::figures_locked() const {
   figures.passes = tuning_->progress().passes;
   figures.entries = tuning_->progress().entries;
   figures.tuning_seconds = tuning_->progress().seconds;
-  figures.stage = stopped_ ? Stage::Finished : tuning_->progress().stage;
+  figures.stage = end_.is_stopped() ? Stage::Finished : tuning_->progress().stage;
   figures.sites = sites_.size();
   figures.tuned = static_cast<std::uint64_t>(
       std::count_if(sites_.begin(), sites_.end(), [](const Site* s) { return s->settled() != 0; }));
@@ -25,7 +25,7 @@ SearchFigures Search::figures_locked() const {
 
 void Search::write_summary() {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->explain_unfinished();
+  if (!end_.is_stopped()) tuning_->explain_unfinished();
   summarise();
 }
 
@@ -37,7 +37,7 @@ void Search::summarise_new() {
 
 void Search::summarise() {
   const SearchFigures figures = figures_locked();
-  observer_.end_runs();
+  reports_.log().end_runs();
   if (figures == summarised_) return;
   summarised_ = figures;
   log::SummaryEvent event;

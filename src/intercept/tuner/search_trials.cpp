@@ -29,7 +29,7 @@ void SearchTrials::hang() {
       FallbackReason::TrialTimeout, search_.region_, {},
       "The GPU is not through with a trial after trial_timeout, and only the end of its "
       "process ends a kernel. " +
-          search_.store_.journal().hung());
+          search_.probation_.hung());
 }
 
 }  // namespace contextune::intercept

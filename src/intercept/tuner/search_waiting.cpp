@@ -1,6 +1,4 @@
 // Entries of a body or a replay, where other ranks are waited for, and how a search ends early.
-#include <utility>
-
 #include "core/value/fallback_reason.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/tuner/search.hpp"
@@ -8,8 +6,6 @@
 namespace contextune::intercept {
 namespace {
 
-// For winners that were found in the program's time to be safely written: it stands still anyway.
-constexpr double most_saving_seconds = 1;
 // That may come without a pass, in one entry.
 constexpr int most_agreements = 64;
 
@@ -18,30 +14,8 @@ constexpr int most_agreements = 64;
 bool Search::begin_waiting(const std::function<bool()>& synchronise,
                            const std::function<bool()>& interrupted) {
   const bool counted = begin_waited(synchronise, interrupted);
-  bool saving = false;
-  {
-    const std::lock_guard lock(mutex_);
-    saving = std::exchange(saving_, false);
-  }
-  if (saving) store_.wait(most_saving_seconds);
+  storing_.await_saved();
   return counted;
-}
-
-void Search::note_unfinished() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_ || tuning_->finished() || !results_.note_unfinished()) return;
-  }
-  store_.wait(most_saving_seconds);
-}
-
-void Search::note_failed(const Site& site, std::uint32_t config, TrialStatus why) {
-  if (results_.note_failed(site.index, config, why)) notes_.store(true, std::memory_order_relaxed);
-}
-
-void Search::await_notes() {
-  if (!notes_.load(std::memory_order_relaxed)) return;
-  if (notes_.exchange(false, std::memory_order_relaxed)) store_.wait(most_noting_seconds);
 }
 
 bool Search::begin_waited(const std::function<bool()>& synchronise,
@@ -55,7 +29,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
       const std::lock_guard lock(mutex_);
       if (nothing_to_do()) return false;
       if (round == 0) {
-        measurement_.poll(false);
+        timers_.poll(false);
         drain(false, now_seconds());
       }
       const PassPlan plan = plan_entry(now_seconds(), false);
@@ -74,7 +48,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
     }
     ++round;
     const bool idle = synchronise();
-    if (idle) measurement_.poll(true);
+    if (idle) timers_.poll(true);
     const std::lock_guard lock(mutex_);
     if (idle) {
       note_survived(probation_.winners());
@@ -87,22 +61,11 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
   return false;
 }
 
-void Search::say_untuned(FallbackReason reason, const std::string& text) {
-  log_.fallback(reason, region_, {}, text);
-  const std::lock_guard lock(mutex_);
-  no_agreement_.note(reason, text);
-}
-
-std::string Search::why_untuned() const {
-  const std::lock_guard lock(mutex_);
-  return no_agreement_.why();
-}
-
 void Search::stop(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (stopped_) return;
+  if (end_.is_stopped()) return;
   log_.fallback(reason, region_, {}, text);
-  no_agreement_.note(reason, text);
+  reports_.agreement().note(reason, text);
   leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
   drop_open_entry();
   passes_.forget_awaited();
@@ -111,7 +74,7 @@ void Search::stop(FallbackReason reason, const std::string& text) {
 }
 
 void Search::leave(std::string why) {
-  stopped_ = true;
+  end_.stop();
   probation_.stop();
   if (why.ends_with('.')) why.pop_back();
   tuning_->ranks().leave(why);

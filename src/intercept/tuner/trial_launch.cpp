@@ -94,7 +94,7 @@ CUresult TrialLaunch::watched(const contextune_launch& call, const Launch& launc
   try {
     if (variant != nullptr && is_launch_config_error(one.result)) {
       failed = true;
-      services_.log.fallback(FallbackReason::LaunchFailed, search.region(),
+      services_.log.fallback(FallbackReason::LaunchFailed, region_.name(),
                              found.resolved->site().label(),
                              why(found.resolved->site(), config, one.result));
       one = issue(call, launch, nullptr, search.pass().tag(no_site), timed);
