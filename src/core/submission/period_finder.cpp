@@ -493,31 +493,16 @@ void PeriodFinder::spend(std::uint64_t operations) noexcept {
 }
 
 std::vector<FoundPeriod> PeriodFinder::found() const {
-  std::vector<std::uint32_t> indices;
-  for (std::uint32_t i = 0; i < most_periods; ++i)
-    if (known_[i].id != 0 && (i == followed_ || !came_by_chance(known_[i]))) indices.push_back(i);
-  std::sort(indices.begin(), indices.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return known_[a].length < known_[b].length; });
-  std::array<std::uint32_t, most_periods> depths{};
   std::vector<FoundPeriod> periods;
-  for (const std::uint32_t index : indices) {
-    const Known& known = known_[index];
+  for (std::uint32_t i = 0; i < most_periods; ++i) {
+    const Known& known = known_[i];
+    if (known.id == 0 || (i != followed_ && came_by_chance(known))) continue;
     FoundPeriod& period = periods.emplace_back();
     period.id = known.id;
     period.length = known.length;
     period.identity = known.identity;
-    period.first = pool_[known.at];
-    period.entries = entries_of(index);
+    period.entries = entries_of(i);
     period.steps = period.entries * known.length;
-    period.runs = known.runs;
-    for (const std::uint32_t i : indices)
-      if (known.holds[i] > 0) depths[index] = std::max(depths[index], depths[i] + 1);
-    period.depth = depths[index];
-    for (const std::uint32_t other : indices) {
-      if (known_[other].holds[index] == 0) continue;
-      period.holder = known_[other].id;
-      break;
-    }
   }
   std::sort(periods.begin(), periods.end(), [](const FoundPeriod& a, const FoundPeriod& b) {
     return a.steps != b.steps ? a.steps > b.steps : a.id < b.id;
@@ -529,30 +514,6 @@ std::span<const std::uint64_t> PeriodFinder::tokens(std::uint32_t id) const noex
   for (const Known& known : known_)
     if (id != 0 && known.id == id) return {&pool_[known.at], known.length};
   return {};
-}
-
-std::vector<FoundPeriod> merged(std::span<const std::vector<FoundPeriod>> found) {
-  std::vector<FoundPeriod> all;
-  for (const std::vector<FoundPeriod>& list : found) {
-    for (const FoundPeriod& period : list) {
-      const auto same = std::find_if(all.begin(), all.end(), [&](const FoundPeriod& other) {
-        return other.identity == period.identity && other.length == period.length;
-      });
-      if (same == all.end()) {
-        all.push_back(period);
-        all.back().id = all.back().holder = 0;  // another finder's names
-        continue;
-      }
-      same->entries += period.entries;
-      same->steps += period.steps;
-      same->runs += period.runs;
-      same->finders += period.finders;
-      same->depth = std::max(same->depth, period.depth);
-    }
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const FoundPeriod& a, const FoundPeriod& b) { return a.steps > b.steps; });
-  return all;
 }
 
 }  // namespace contextune

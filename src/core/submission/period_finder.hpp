@@ -26,15 +26,9 @@ struct FoundPeriod {
   std::uint32_t length = 0;  ///< steps
   /// Equal for all rotations of the cycle, in every finder.
   std::uint64_t identity = 0;
-  std::uint64_t first = 0;  ///< token of an entry's first step: where it was first entered
   /// Also those before the find, and those inside other periods.
   std::uint64_t entries = 0;
   std::uint64_t steps = 0;  ///< entries * length
-  /// How often the finder began to follow it.
-  std::uint32_t runs = 0;
-  std::uint32_t depth = 0;    ///< levels of found periods that repeat inside it
-  std::uint32_t holder = 0;   ///< id of the shortest found period in which it repeats; 0: none
-  std::uint32_t finders = 1;  ///< how many finders found it; see merged()
 };
 
 enum class Finding : std::uint8_t { Looking, Found, NothingRepeats };
@@ -97,7 +91,8 @@ class PeriodFinder {
 
   /// At most most_periods, those that cover most steps first.
   [[nodiscard]] std::vector<FoundPeriod> found() const;
-  /// The tokens of an entry, empty for an id that is not known (any more). Valid until see().
+  /// The tokens of an entry, from where it was first entered on; empty for an id that is not known
+  /// (any more). Valid until see().
   [[nodiscard]] std::span<const std::uint64_t> tokens(std::uint32_t id) const noexcept;
 
   /// Comparisons and copies that searches took: at most work_a_step a step, but for a few searches.
@@ -193,8 +188,5 @@ class PeriodFinder {
 
   static constexpr std::uint64_t first_unit = 8;
 };
-
-/// The periods that several finders found, as one list: the same cycle counts once.
-[[nodiscard]] std::vector<FoundPeriod> merged(std::span<const std::vector<FoundPeriod>> found);
 
 }  // namespace contextune

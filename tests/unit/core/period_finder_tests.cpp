@@ -124,10 +124,8 @@ TEST_CASE("A finder finds a simple loop and says where its entries begin", "[per
   REQUIRE(reader.finder.found().size() == 1);
   const FoundPeriod period = reader.finder.found().front();
   CHECK(period.length == length);
-  CHECK(period.first == 1);
+  CHECK(reader.finder.tokens(period.id)[0] == 1);
   CHECK(period.entries == rounds);
-  CHECK(period.depth == 0);
-  CHECK(period.holder == 0);
   CHECK(reader.finder.followed() == period.id);
   REQUIRE_FALSE(reader.entries.empty());
   CHECK(reader.entries.front().begin <= 5 + std::max(24u, 3 * length));
@@ -135,6 +133,7 @@ TEST_CASE("A finder finds a simple loop and says where its entries begin", "[per
     CHECK(entry.length == length);
     CHECK((entry.begin - 5) % length == 0);
   }
+  CHECK_FALSE(reader.keep_inside());
 }
 
 TEST_CASE("A finder follows the outer loop once that came three times", "[period_finder]") {
@@ -150,12 +149,13 @@ TEST_CASE("A finder follows the outer loop once that came three times", "[period
   REQUIRE(periods.size() == 2);
   CHECK(periods[0].length == 1025);
   CHECK(periods[0].entries == 50);
-  CHECK(periods[0].depth == 1);
   CHECK(periods[1].length == 1);
   CHECK(periods[1].entries <= 50 * 1024);
   CHECK(periods[1].entries >= 49 * 1024);
-  CHECK(periods[1].depth == 0);
-  CHECK(periods[1].holder == periods[0].id);
+  CHECK(reader.keep_inside());
+  reader.see(Tokens{1} * 4);
+  CHECK(reader.finder.followed_length() == 1);
+  CHECK_FALSE(reader.keep_inside());
 }
 
 TEST_CASE("A finder knows three loops inside each other", "[period_finder]") {
@@ -169,11 +169,13 @@ TEST_CASE("A finder knows three loops inside each other", "[period_finder]") {
   REQUIRE(of_length(periods, 3));
   REQUIRE(of_length(periods, 31));
   REQUIRE(of_length(periods, 255));
-  CHECK(of_length(periods, 3)->depth == 0);
-  CHECK(of_length(periods, 31)->depth == 1);
-  CHECK(of_length(periods, 255)->depth == 2);
-  CHECK(of_length(periods, 3)->holder == of_length(periods, 31)->id);
-  CHECK(of_length(periods, 31)->holder == of_length(periods, 255)->id);
+  CHECK(reader.keep_inside());
+  reader.see(layer * 4);
+  CHECK(reader.finder.followed_length() == layer.size());
+  CHECK(reader.keep_inside());
+  reader.see(Tokens{1, 2, 3} * 4);
+  CHECK(reader.finder.followed_length() == 3);
+  CHECK_FALSE(reader.keep_inside());
 }
 
 TEST_CASE("A caller for whom entries last too long gets those inside", "[period_finder]") {
@@ -224,8 +226,12 @@ TEST_CASE("A loop whose count changes breaks its body's period, and no more", "[
   const auto periods = reader.finder.found();
   REQUIRE_FALSE(periods.empty());
   CHECK(periods.front().length == 2);
-  CHECK(periods.front().first == 2);
-  for (const FoundPeriod& period : periods) CHECK(period.depth == 0);
+  CHECK(reader.finder.tokens(periods.front().id)[0] == 2);
+  const Tokens twice = {2, 3, 2, 3};
+  for (const FoundPeriod& period : periods) {
+    const auto tokens = reader.finder.tokens(period.id);
+    CHECK(std::search(tokens.begin(), tokens.end(), twice.begin(), twice.end()) == tokens.end());
+  }
   CHECK(periods.front().steps > inner * 97 / 100);
   // Rounds that came equally often by chance are not followed for long.
   std::uint64_t completed = 0;
@@ -305,9 +311,7 @@ TEST_CASE("A kernel of its own loop is no inner loop where it comes once", "[per
   const auto periods = reader.finder.found();
   REQUIRE(periods.size() == 2);
   CHECK(periods[0].length == 4);
-  CHECK(periods[0].depth == 0);
   CHECK(periods[1].length == 1);
-  CHECK(periods[1].holder == 0);
   CHECK(periods[1].entries < 60);
   CHECK_FALSE(reader.keep_inside());
 }
@@ -338,31 +342,28 @@ TEST_CASE("Rotations of a cycle are one period", "[period_finder]") {
   CHECK(reader.broken_promise() == "");
   const auto periods = reader.finder.found();
   REQUIRE(periods.size() == 1);
-  CHECK(periods[0].first == 1);
+  CHECK(reader.finder.tokens(periods[0].id)[0] == 1);
   CHECK(periods[0].entries >= 6 * 99);
   CHECK(periods[0].entries <= 6 * 100);
 }
 
-TEST_CASE("The same cycle has one identity in every finder, and counts once when merged",
-          "[period_finder]") {
-  std::vector<std::vector<FoundPeriod>> found;
+TEST_CASE("The same cycle has one identity in every finder", "[period_finder]") {
+  std::vector<FoundPeriod> found;
   for (std::ptrdiff_t cut = 0; cut < 4; ++cut) {
     PeriodReader reader;
     Tokens body = {1, 1, 2, 3};
     std::rotate(body.begin(), body.begin() + cut, body.end());
     reader.see(body * 50);
-    if (cut == 3) reader.see(range(100, 3) * 500);
-    found.push_back(reader.finder.found());
+    const auto periods = reader.finder.found();
+    REQUIRE(periods.size() == 1);
+    found.push_back(periods.front());
   }
-  const auto all = contextune::merged(found);
-  REQUIRE(all.size() == 2);
-  CHECK(all[0].length == 3);
-  CHECK(all[0].finders == 1);
-  CHECK(all[1].length == 4);
-  CHECK(all[1].finders == 4);
-  CHECK(all[1].entries == 4 * 50);
-  CHECK(all[1].steps == 4 * 200);
-  CHECK(contextune::merged({}).empty());
+  for (const FoundPeriod& period : found) {
+    CHECK(period.identity == found.front().identity);
+    CHECK(period.length == 4);
+    CHECK(period.entries == 50);
+    CHECK(period.steps == 200);
+  }
 }
 
 TEST_CASE("The identity of a cycle is that of its order, not of its tokens alone",
