@@ -530,7 +530,6 @@ void SubmissionTuning::read_results() {
     if (!seconds) break;
     if (*seconds > 0) {
       in_flight_.ended(*block.number);
-      measured_entries_ += block.entries;
       measured_seconds_ += *seconds;
       if (block.submission.is_as_written()) learn_length(block, *seconds);
       // Entries of several periods do not compare; what they take beside the first ones does.

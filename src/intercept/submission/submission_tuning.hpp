@@ -199,7 +199,6 @@ class SubmissionTuning {
   std::uint64_t looked_ns_ = 0;  ///< for results
   std::optional<Block> open_block_;
   std::deque<Block> pending_;  ///< blocks without a result
-  std::uint64_t measured_entries_ = 0;
   double measured_seconds_ = 0;
   std::uint64_t steps_ = 0;               ///< that were looked at
   std::uint64_t looks_ns_ = 0;            ///< they took

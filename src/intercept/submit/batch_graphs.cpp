@@ -99,7 +99,6 @@ CUDA_KERNEL_NODE_PARAMS BatchGraphs::params_of(const LaunchBatch& batch, std::si
 
 void BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) {
   std::array<void*, SubmittedKernel::most_parameters> pointers;
-  std::uint64_t sets = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (batch.is_same(i, graph.last)) continue;
     CUDA_KERNEL_NODE_PARAMS params = params_of(batch, i);
@@ -108,10 +107,7 @@ void BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) {
     gpu::check(driver_, driver_.cuGraphExecKernelNodeSetParams(graph.exec, graph.nodes[i], &params),
                "cuGraphExecKernelNodeSetParams");
     graph.last.take(i, batch);
-    ++sets;
   }
-  const std::lock_guard lock(mutex_);
-  totals_.sets += sets;
 }
 
 void BatchGraphs::want(const LaunchBatch& batch, CUcontext context, bool at_once) noexcept {

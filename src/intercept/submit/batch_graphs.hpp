@@ -53,7 +53,6 @@ class BatchGraphs {
   struct Totals {
     std::uint64_t launches = 0;  ///< of graphs
     std::uint64_t kernels = 0;   ///< in them
-    std::uint64_t sets = 0;      ///< nodes that were given other arguments
     std::size_t built = 0;
     double build_seconds = 0;
     std::uint64_t bytes = 0;  ///< of device memory

@@ -30,15 +30,13 @@ namespace contextune::intercept {
 ///
 /// *Gathered*: launches of one stream are held back and handed over as one graph. Every other call
 /// of the driver by the program hands over first: the frontend sees to it while `*held` is not 0. A
-/// launch is held only while the GPU is at work, and for `most_held_seconds` at the longest. The
-/// driver must have accepted a launch of its shape before. None of its arguments may be an address
-/// outside of its device's memory.
+/// launch is held only while the GPU is at work, and for some 50 us at the longest: two looks of a
+/// thread of ours. The driver must have accepted a launch of its shape before. None of its
+/// arguments may be an address outside of its device's memory.
 ///
 /// Any thread; nothing throws.
 class Submitter {
  public:
-  static constexpr double most_held_seconds = 50e-6;
-
   struct Totals {
     std::uint64_t chained = 0;  ///< launches in the stream
     std::uint64_t held = 0;     ///< launches
@@ -145,7 +143,6 @@ class Submitter {
   void say(const std::string& sentence) noexcept;
   void publish() noexcept;
   void watch_deadline() noexcept;
-  void wake_watch(Lock& lock) noexcept;
 
   const gpu::Driver& driver_;
   const Launcher& launcher_;
