@@ -136,7 +136,7 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
   const bool decides =
       (lone && function_of(call.fn)) || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd);
   // In one order with what a region does: it forbids decisions, and then looks who is inside.
-  if (decides && holds_.load(std::memory_order_seq_cst) != 0) await_permission(call);
+  if (decides && regions_.any_holds()) await_permission(call);
 }
 
 bool ProcessCollectives::begin_settled(const contextune_nccl_call& call, LaunchRegion* region,
@@ -147,7 +147,7 @@ bool ProcessCollectives::begin_settled(const contextune_nccl_call& call, LaunchR
   std::atomic<int>& inside = inside_[slot_of(call.comm)].count;
   inside.fetch_add(1, std::memory_order_seq_cst);
   // In one order, as in begin().
-  if (holds_.load(std::memory_order_seq_cst) != 0) {
+  if (regions_.any_holds()) {
     inside.fetch_sub(1, std::memory_order_seq_cst);
     return false;
   }
@@ -197,17 +197,13 @@ void ProcessCollectives::show_exchange() noexcept {
 
 void ProcessCollectives::await_permission(const contextune_nccl_call& call) noexcept {
   const double until = now_seconds() + permission_seconds;
-  for (bool waited = true; waited && now_seconds() < until;) {
-    waited = false;
-    if (holds_.load(std::memory_order_seq_cst) == 0) return;
-    for (const auto& one : regions_) {
-      RegionCollectives* const region = one.load(std::memory_order_acquire);
-      if (region == nullptr || region->permits(this_call.offered.count())) continue;
-      enter(call, -1);  // while it waits, it makes no decision
-      region->await_permission(this_call.offered.count(), until);
-      enter(call, 1);
-      waited = true;  // and another question may have been asked meanwhile
-    }
+  const std::uint32_t decisions = this_call.offered.count();
+  while (now_seconds() < until) {
+    RegionCollectives* const region = regions_.forbidding(decisions);
+    if (region == nullptr) return;
+    enter(call, -1);  // while it waits, it makes no decision
+    region->await_permission(decisions, until);
+    enter(call, 1);  // and another question may have been asked meanwhile
   }
 }
 
@@ -244,22 +240,6 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
   for (const DecisionMade& one : made())
     if (!one.is_described) this_call.note_described(one.key);
   if (is_settled && this_call.region->finished()) remember(call, passes_launches);
-}
-
-bool ProcessCollectives::add(RegionCollectives& region) {
-  for (auto& place : regions_) {
-    RegionCollectives* nobody = nullptr;
-    if (place.compare_exchange_strong(nobody, &region, std::memory_order_acq_rel)) return true;
-  }
-  return false;
-}
-
-bool ProcessCollectives::is_of_another(const collective::LeaseKey& key,
-                                       const RegionCollectives& region) const noexcept {
-  return std::any_of(regions_.begin(), regions_.end(), [&](const auto& one) {
-    const RegionCollectives* const other = one.load(std::memory_order_acquire);
-    return other != nullptr && other != &region && other->has(key);
-  });
 }
 
 bool ProcessCollectives::is_sound(const collective::LeaseKey& key,

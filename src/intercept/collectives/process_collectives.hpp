@@ -11,13 +11,12 @@
 #include "collective/collective_calls.hpp"
 #include "collective/collective_space.hpp"
 #include "collective/lease_table.hpp"
-#include "core/search/decision_port.hpp"
+#include "intercept/collectives/collective_regions.hpp"
 #include "intercept/memory/process_memory.hpp"
 
 namespace contextune::intercept {
 
 class LaunchRegion;
-class RegionCollectives;
 class ReplayGate;
 class SettledCollectives;
 
@@ -50,14 +49,16 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   ProcessCollectives& operator=(const ProcessCollectives&) = delete;
 
   /// Before any decision is made.
-  void set_space(collective::CollectiveSpace space) { space_ = std::move(space); }
+  /// @param memory what this process has of the device; outlives this. Null: that is not known
+  /// @param gate   keeps the program's threads out of NCCL while it is closed; outlives this. Null:
+  ///               nothing does
+  void prepare(collective::CollectiveSpace space, const ProcessMemory* memory, ReplayGate* gate) {
+    space_ = std::move(space);
+    memory_ = memory;
+    gate_ = gate;
+  }
   [[nodiscard]] const collective::CollectiveSpace& space() const noexcept { return space_; }
-
-  /// As above. @param memory what this process has of the device; outlives this
-  void watch_memory(const ProcessMemory& memory) noexcept { memory_ = &memory; }
-  /// As above. @param gate keeps the program's threads out of NCCL while it is closed; outlives
-  /// this
-  void set_gate(ReplayGate* gate) noexcept { gate_ = gate; }
+  [[nodiscard]] CollectiveRegions& regions() noexcept { return regions_; }
   /// Whether a region has called NCCL for that.
   [[nodiscard]] bool was_seen(collective::Function function) const noexcept {
     return (seen_.load(std::memory_order_relaxed) & bit_of(function)) != 0;
@@ -99,13 +100,6 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   [[nodiscard]] static std::span<const DecisionMade> made() noexcept;
 
   // For RegionCollectives.
-  /// @return false: there are too many regions
-  [[nodiscard]] bool add(RegionCollectives& region);
-  /// Only the first region that meets a key is told the key's decisions; that region is the same on
-  /// all ranks. Two regions would commit their leases in an order of each rank's own.
-  [[nodiscard]] bool is_of_another(const collective::LeaseKey& key,
-                                   const RegionCollectives& region) const noexcept;
-  void hold(bool on) noexcept { holds_.fetch_add(on ? 1 : -1, std::memory_order_seq_cst); }
   [[nodiscard]] static std::uint64_t decisions(const collective::LeaseKey& key) noexcept;
   /// Whether every call that could make decisions for the communicator has ended, and all that
   /// were made are counted under keys that all ranks use.
@@ -114,7 +108,6 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   [[nodiscard]] std::string commit(const collective::Lease& lease);
 
  private:
-  static constexpr std::size_t most_regions = 64;
   static constexpr std::size_t num_slots = 64;  ///< that communicators share
   static constexpr auto most_contexts =
       static_cast<std::size_t>(collective::CollectiveCalls::max_tuners);
@@ -150,7 +143,6 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   }
 
   collective::CollectiveSpace space_;
-  std::atomic<int> holds_{0};  ///< regions that forbid decisions
   std::array<CallsUnderWay, num_slots> inside_{};
   /// Contexts about which NCCL asked what cannot be told to be one key on all ranks; each in its
   /// slot.
@@ -161,7 +153,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   std::array<std::atomic<std::uint32_t>, most_contexts> used_{};  ///< cells, by context
   std::atomic<std::uint32_t> seen_{0};                            ///< functions, in regions
   std::mutex owner_;                                              ///< of the lease table
-  std::array<std::atomic<RegionCollectives*>, most_regions> regions_{};
+  CollectiveRegions regions_;
 };
 
 /// The one of this process.

@@ -171,9 +171,7 @@ bool ProcessCollectives::use(std::uint64_t context, collective::Cell cell) noexc
 void ProcessCollectives::forget(std::int64_t tuner) noexcept {
   const auto context = static_cast<std::uint64_t>(tuner) + 1;
   used_[slot_of_context(context)].store(0, std::memory_order_relaxed);
-  for (const auto& one : regions_)
-    if (RegionCollectives* const region = one.load(std::memory_order_acquire))
-      region->forget(context);
+  regions_.forget(context);
   const std::lock_guard lock(owner_);
   leases.forget(context);
 }

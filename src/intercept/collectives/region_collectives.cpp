@@ -53,7 +53,8 @@ RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driv
       objective_(objective),
       repeats_(options.mode == Mode::Body),
       log_(log),
-      is_shared_(process_collectives().add(*this) && search.ranks().keep_in_step(*this)) {}
+      is_shared_(process_collectives().regions().add(*this) && search.ranks().keep_in_step(*this)) {
+}
 
 Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bool is_part) {
   const collective::CollectiveSpace& space = process_collectives().space();
@@ -139,7 +140,8 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts,
         }
       }
       // Not under the lock: the search asks for standings under its own.
-      const bool is_foreign = is_new && process_collectives().is_of_another(made.key, *this);
+      const bool is_foreign =
+          is_new && process_collectives().regions().is_of_another(made.key, *this);
       if (is_new) {
         const auto in_group = std::count_if(all.begin(), all.end(), [&](const DecisionMade& one) {
           return one.key.communicator == made.key.communicator;
@@ -360,11 +362,11 @@ void RegionCollectives::hold(std::span<const Limit> limits) {
     }
   }
   holding_.store(true, std::memory_order_seq_cst);
-  process_collectives().hold(true);
+  process_collectives().regions().hold(true);
 }
 
 void RegionCollectives::release() {
-  process_collectives().hold(false);
+  process_collectives().regions().hold(false);
   holding_.store(false, std::memory_order_seq_cst);
 }
 

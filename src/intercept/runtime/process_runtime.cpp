@@ -127,9 +127,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   for (const std::string& one : faults) log_.fault(one);
   rules_.start_collectives(options, filter_, log_);
   rules_.load(options.space, device_facts(), log_);
-  process_collectives().set_space(rules_.collectives());
-  process_collectives().watch_memory(memory_);
-  process_collectives().set_gate(&gate_);
+  process_collectives().prepare(rules_.collectives(), &memory_, &gate_);
   // A copy to the host waits for the GPU as well.
   store_.set_on_probation([this](bool begins) { gate_.show_copies(begins); });
   collective_calls().set_decider(&process_collectives());

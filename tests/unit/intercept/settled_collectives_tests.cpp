@@ -18,7 +18,7 @@ constexpr Decision tree_simple{true, {Algorithm::Tree, Protocol::Simple}, 0};
 class Rank {
  public:
   Rank() {
-    all.set_space({});
+    all.prepare({}, nullptr, nullptr);
     calls.set_decider(&all);
     contextune_nccl_call made{};
     void* place = nullptr;
@@ -166,10 +166,10 @@ TEST_CASE("A settled collective is under way for whoever looks", "[settled_colle
 TEST_CASE("While decisions may be forbidden no collective is settled", "[settled_collectives]") {
   Rank rank;
   rank.reduce_slowly();
-  rank.all.hold(true);
+  rank.all.regions().hold(true);
   CHECK_FALSE(rank.repeats(rank.all_reduce()));
   CHECK(rank.all.is_sound(rank.key(), &rank));
-  rank.all.hold(false);
+  rank.all.regions().hold(false);
   CHECK(rank.repeats(rank.all_reduce()));
 }
 
