@@ -5,7 +5,7 @@
 #include "core/agreement/domain_planner.hpp"
 #include "core/value/stable_hash.hpp"
 #include "intercept/ranks/domain_question.hpp"
-#include "intercept/ranks/process_ranks.hpp"
+#include "intercept/ranks/question_kind.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -58,7 +58,7 @@ void CommunicatorMembers::announce(Coordinator& coordinator, std::uint64_t id,
   if (!lock.owns_lock() || one.question != 0) return;
   Topic topic = topic_of(coordinator, id);
   topic.question = one.question++;
-  coordinator.say(topic, ProcessRanks::domain_kind, encode(report_of(coordinator, id, ranks)),
+  coordinator.say(topic, question_kind::domain, encode(report_of(coordinator, id, ranks)),
                   domain_answer_seconds);
 }
 

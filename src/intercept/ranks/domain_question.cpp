@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/ranks/process_ranks.hpp"
+#include "intercept/ranks/question_kind.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::chrono::microseconds longest_pause{10'000};
 Domain ask(Coordinator& coordinator, const Topic& topic, const DomainReport& report,
            double seconds) {
   Domain found;
-  coordinator.say(topic, ProcessRanks::domain_kind, encode(report), seconds);
+  coordinator.say(topic, question_kind::domain, encode(report), seconds);
   Agreement answer = coordinator.wait(topic, seconds);
   if (answer.verdict == Verdict::Open) {
     coordinator.withdraw(topic, "rank 0 did not answer");

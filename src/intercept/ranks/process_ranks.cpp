@@ -1,7 +1,6 @@
 #include "intercept/ranks/process_ranks.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <contextune/error.hpp>
@@ -15,6 +14,7 @@
 #include "core/value/stable_hash.hpp"
 #include "environment/variables.hpp"
 #include "intercept/nccl/collective_calls.hpp"
+#include "intercept/ranks/question_kind.hpp"
 #include "intercept/ranks/region_companions.hpp"
 #include "log/rank_of_environment.hpp"
 #include "rank/make_coordinator.hpp"
@@ -22,9 +22,6 @@
 
 namespace contextune::intercept {
 namespace {
-
-/// Kinds of questions that ranks ask one another.
-constexpr std::uint32_t batch_kind = 1;  // others: see ProcessRanks
 
 /// In place of ranks that could not be found: nothing is agreed on.
 class NoCoordinator final : public Coordinator {
@@ -88,8 +85,8 @@ std::optional<std::uint32_t> declared_ranks() {
 SharedTuningSettings settings_of(std::uint64_t region, const Options& options) {
   SharedTuningSettings settings;
   settings.group = region;
-  settings.kind = batch_kind;
-  settings.lockstep_kind = ProcessRanks::lockstep_kind;
+  settings.kind = question_kind::batch;
+  settings.lockstep_kind = question_kind::lockstep;
   settings.inputs_hash = hash_of_inputs(options);
   settings.presync_timeout = options.presync_timeout;
   return settings;
@@ -157,9 +154,10 @@ std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) {
       return planner->decide(topic, said, refused);
     };
   };
-  return rank::make_coordinator(where, {{batch_kind, decider(std::make_shared<GroupPlanners>())},
-                                        {domain_kind, decider(std::make_shared<DomainPlanner>())},
-                                        {lockstep_kind, &Lockstep::decide}});
+  return rank::make_coordinator(
+      where, {{question_kind::batch, decider(std::make_shared<GroupPlanners>())},
+              {question_kind::domain, decider(std::make_shared<DomainPlanner>())},
+              {question_kind::lockstep, &Lockstep::decide}});
 }
 
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
@@ -168,9 +166,7 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
   if (coordinator_ != nullptr && (by_launcher || !is_founded_)) return coordinator_.get();
   // Ranks of a launcher may have nothing to do with one another.
   if (!by_launcher && !is_declared()) return nullptr;
-  rank::Rendezvous found = rank::find_rendezvous();
-  if (founder_.unique_id != 0 && founder_.ranks == found.num_ranks && founder_.rank == found.rank)
-    found = found.with_unique_id(founder_.first_id);
+  const rank::Rendezvous found = founder_.with_id(rank::find_rendezvous());
   if (!found.error.empty()) {
     why = found.error;
   } else if (!found.missing.empty()) {
@@ -197,7 +193,7 @@ void ProcessRanks::start(const rank::Rendezvous& found) {
 std::uint32_t ProcessRanks::num_ranks() {
   const std::lock_guard lock(mutex_);
   if (coordinator_ != nullptr) return coordinator_->num_ranks();
-  if (founder_.unique_id != 0) return founder_.ranks;
+  if (founder_.is_known()) return founder_.ranks();
   return log::ranks_of_environment();
 }
 
@@ -243,17 +239,9 @@ void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
   if (call.num_made == 1 && call.comm != nullptr) has_parts_.store(true);
   if (call.unique_id == 0 || call.num_made != 1 || call.rank < 0 || call.nranks <= 1) return;
   std::unique_lock lock(mutex_);
-  const bool is_first = founder_.unique_id == 0;
-  if (is_first) {
-    founder_ = {call.unique_id, static_cast<std::uint32_t>(call.nranks),
-                static_cast<std::uint32_t>(call.rank)};
-    std::memcpy(founder_.first_id.data(), call.first_id, founder_.first_id.size());
-    may_found_.store(!is_declared());
-  }
-  has_foreign_ = has_foreign_ || founder_.unique_id != call.unique_id;
-  const std::uint32_t job = declared_ranks().value_or(founder_.ranks);
+  const bool is_first = founder_.see(call, !is_declared());
+  const std::uint32_t job = declared_ranks().value_or(founder_.ranks());
   if (static_cast<std::uint32_t>(call.nranks) != job) has_parts_.store(true);
-  if (founder_.unique_id == call.unique_id) ++founder_.here;
   lock.unlock();
   if (is_first && is_rank_ != nullptr)
     is_rank_(static_cast<std::uint32_t>(call.rank), static_cast<std::uint32_t>(call.nranks));
@@ -266,7 +254,7 @@ void ProcessRanks::nccl_ended(const contextune_nccl_call& call, bool has_regions
   if (!has_regions || !makes) return;
   const bool declared = has_parts() && !joined_early_.exchange(true) &&
                         distributed_ == Distributed::Auto && is_declared();
-  if (!declared && !may_found_.load(std::memory_order_relaxed)) return;
+  if (!declared && !founder_.may_meet()) return;
   try {
     if (std::string why; declared) (void)joined(false, why);
     const std::lock_guard lock(mutex_);
@@ -278,32 +266,46 @@ void ProcessRanks::nccl_ended(const contextune_nccl_call& call, bool has_regions
 
 Coordinator* ProcessRanks::found() {
   if (coordinator_ != nullptr) return coordinator_.get();
-  if (distributed_ == Distributed::Off || is_declared() || founder_.unique_id == 0 ||
-      founder_.here == founder_.ranks || !why_alone_.empty()) {
-    return nullptr;
-  }
-  int hosts = 0;
-  for (const collective::TunedCommunicator& one : collective_calls().tuned())
-    if (one.ranks == static_cast<int>(founder_.ranks)) hosts = std::max(hosts, one.nodes);
-  if (hosts == 0) return nullptr;  // a communicator that does not block may not be there yet
-  may_found_.store(false);
-  if (founder_.here > 1) {
-    why_alone_ = "this process has " + std::to_string(founder_.here) + " of the " +
-                 std::to_string(founder_.ranks) + " ranks of its first communicator, not one";
-  } else {
-    const rank::Rendezvous where =
-        hosts > 1
-            ? rank::find_communicator_rendezvous_between_hosts(
-                  founder_.rank, founder_.ranks, founder_.unique_id, founder_.first_id)
-            : rank::find_communicator_rendezvous(founder_.rank, founder_.ranks, founder_.unique_id);
-    if (where.error.empty()) {
-      start(where);
-      is_founded_ = is_of_communicator_ = true;
-    } else {
-      why_alone_ = where.error;
-    }
+  if (distributed_ == Distributed::Off || is_declared()) return nullptr;
+  if (const auto where = founder_.meet()) {
+    start(*where);
+    is_founded_ = is_of_communicator_ = true;
   }
   return coordinator_.get();
+}
+
+Coordinator* ProcessRanks::coordinator() {
+  const std::lock_guard lock(mutex_);
+  return found();
+}
+
+bool ProcessRanks::knows_job() {
+  const std::lock_guard lock(mutex_);
+  return coordinator_ != nullptr;
+}
+
+void ProcessRanks::expect(const Options& options) {
+  // Others may still be joined by the program, before its first region.
+  if (options.distributed == Distributed::Off || !is_declared()) return;
+  std::string why;  // said when they are needed
+  (void)joined(options.distributed == Distributed::On, why);
+}
+
+Coordinator* ProcessRanks::others(const Options& options, std::string& why) {
+  if (options.distributed == Distributed::Off) {
+    why = "--distributed is off";
+    return nullptr;
+  }
+  (void)joined(options.distributed == Distributed::On, why);
+  const std::lock_guard lock(mutex_);
+  Coordinator* const all = found();
+  if (all == nullptr) {
+    if (why.empty()) why = founder_.why_alone();
+    if (why.empty()) why = "its ranks do not know one another";
+    return nullptr;
+  }
+  why = all->lost();
+  return why.empty() ? all : nullptr;
 }
 
 bool ProcessRanks::are_certain() {
@@ -313,7 +315,7 @@ bool ProcessRanks::are_certain() {
 
 bool ProcessRanks::may_have_others() {
   const std::lock_guard lock(mutex_);
-  return coordinator_ != nullptr || may_found_.load();
+  return coordinator_ != nullptr || founder_.may_meet();
 }
 
 std::string ProcessRanks::obstacle(std::uint64_t communicator, int ranks, Distributed distributed) {
@@ -330,7 +332,7 @@ std::string ProcessRanks::obstacle(std::uint64_t communicator, int ranks, Distri
     return its + "are more than the " + std::to_string(others->num_ranks()) +
            " of the job that is tuned together";
   }
-  if (!why_alone_.empty()) return its + "are not tuned together: " + why_alone_;
+  if (!founder_.why_alone().empty()) return its + "are not tuned together: " + founder_.why_alone();
   return its + "are not tuned together; see --distributed and `contextune run -n`";
 }
 
@@ -339,7 +341,8 @@ bool ProcessRanks::covers_all_peers(Distributed distributed) {
   const std::lock_guard lock(mutex_);
   const Coordinator* const others = found();
   if (others == nullptr) return false;
-  return !is_of_communicator_ || (!has_foreign_ && others->num_ranks() == founder_.ranks);
+  return !is_of_communicator_ ||
+         (!founder_.has_foreign() && others->num_ranks() == founder_.ranks());
 }
 
 Companions ProcessRanks::companions(const SharedTuningSettings& region, Distributed distributed,

@@ -22,12 +22,12 @@ class ProgramRanks final : public JobRanks {
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
   void expect() override { ranks_.expect(options_); }
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
-    return ranks_.members(communicator, ranks, options_);
+    return ranks_.groups().members(communicator, ranks, options_);
   }
-  void announce_communicators() noexcept override { ranks_.announce_communicators(); }
+  void announce_communicators() noexcept override { ranks_.groups().announce_communicators(); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, const RankGroup& group,
                                                    std::string& why) override {
-    return ranks_.lockstep_among(of, group, options_, why);
+    return ranks_.groups().lockstep_among(of, group, options_, why);
   }
 
  private:

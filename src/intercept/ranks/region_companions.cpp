@@ -5,6 +5,7 @@
 
 #include "core/value/stable_hash.hpp"
 #include "intercept/nccl/collective_calls.hpp"
+#include "intercept/ranks/question_kind.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -124,7 +125,7 @@ DomainReport RegionCompanions::report_of(std::span<const DecisionStanding> used)
 void RegionCompanions::ask(const DomainReport& report) {
   topic_.group = group_of(settings_.group, coordinator_->rank());
   topic_.ranks = {coordinator_->rank()};
-  coordinator_->say(topic_, ProcessRanks::domain_kind, encode(report), answer_seconds);
+  coordinator_->say(topic_, question_kind::domain, encode(report), answer_seconds);
   asked_ = true;
 }
 

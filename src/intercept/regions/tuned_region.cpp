@@ -174,7 +174,7 @@ bool TunedRegion::may_repeat() noexcept {
   // author named have been found.
   if (together_ || collectives_ == nullptr || !collective_calls().has_peers()) return true;
   try {
-    if (services().ranks.may_differ(options_)) return true;  // find_ranks() is to tell
+    if (services().ranks.groups().may_differ(options_)) return true;  // find_ranks() is to tell
     if (!collectives_->may_repeat()) {
       search_.ranks().say_untuned(
           FallbackReason::NoRendezvous,
@@ -202,7 +202,7 @@ void TunedRegion::repeat_together(std::span<const std::uint32_t> ranks) noexcept
 bool TunedRegion::find_ranks(bool has_looked) noexcept {
   together_ = true;
   try {
-    ProcessRanks& ranks = services().ranks;
+    RankGroups& ranks = services().ranks.groups();
     const std::vector<const void*> used = has_looked && collectives_ != nullptr
                                               ? collectives_->end_look()
                                               : std::vector<const void*>();
@@ -241,13 +241,13 @@ bool TunedRegion::find_ranks(bool has_looked) noexcept {
 }
 
 void TunedRegion::begin_place() noexcept {
-  ProcessRanks& ranks = services().ranks;
+  RankGroups& ranks = services().ranks.groups();
   if (has_place_.load() || services().captures.any() || !ranks.may_differ(options_)) return;
   if (!has_place_.exchange(true)) ranks.note_place(name(), true, options_);
 }
 
 void TunedRegion::end_place() noexcept {
-  if (has_place_.exchange(false)) services().ranks.note_place(name(), false, options_);
+  if (has_place_.exchange(false)) services().ranks.groups().note_place(name(), false, options_);
 }
 
 bool TunedRegion::begin_pass() noexcept {
@@ -261,7 +261,7 @@ bool TunedRegion::begin_pass() noexcept {
   const OwnArithmetic arithmetic;
   bool counts = false;
   begin_place();
-  if (!together_ && !services().captures.any() && services().ranks.may_differ(options_)) {
+  if (!together_ && !services().captures.any() && services().ranks.groups().may_differ(options_)) {
     if (collectives_ != nullptr && collective_calls().has_peers()) {
       looks_at_ranks_ = true;
       collectives_->begin_look();

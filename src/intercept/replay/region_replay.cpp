@@ -36,7 +36,7 @@ RegionReplay::~RegionReplay() = default;
 
 void RegionReplay::find_ranks() {
   if (ranks_ != nullptr || collectives_ == nullptr || !collective_calls().has_peers()) return;
-  if (auto lockstep = services_.ranks.lockstep_of(region_.name(), options_))
+  if (auto lockstep = services_.ranks.groups().lockstep_of(region_.name(), options_))
     ranks_ = std::make_unique<ReplayRanks>(std::move(lockstep));
 }
 

@@ -1,4 +1,5 @@
-// ProcessRanks: steps that ranks make together.
+#include "intercept/ranks/rank_groups.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "intercept/nccl/collective_calls.hpp"
 #include "intercept/ranks/domain_question.hpp"
 #include "intercept/ranks/process_ranks.hpp"
+#include "intercept/ranks/question_kind.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -38,50 +40,21 @@ std::uint32_t times_here(std::uint64_t id) {
 
 }  // namespace
 
-std::unique_ptr<Lockstep> ProcessRanks::lockstep_of(const std::string& region,
-                                                    const Options& options) {
-  if (!covers_all_peers(options.distributed)) return nullptr;
+std::unique_ptr<Lockstep> RankGroups::lockstep_of(const std::string& region,
+                                                  const Options& options) {
+  if (!ranks_.covers_all_peers(options.distributed)) return nullptr;
   StableHash group;
   group.add("replay");
   group.add(region);
-  const std::lock_guard lock(mutex_);
-  Coordinator* const others = found();
+  Coordinator* const others = ranks_.coordinator();
   if (others == nullptr || others->num_ranks() == 1) return nullptr;
-  return std::make_unique<Lockstep>(*others, lockstep_kind, group.value(), all_ranks(*others),
-                                    options.presync_timeout);
+  return std::make_unique<Lockstep>(*others, question_kind::lockstep, group.value(),
+                                    all_ranks(*others), options.presync_timeout);
 }
 
-void ProcessRanks::expect(const Options& options) {
-  // Others may still be joined by the program, before its first region.
-  if (options.distributed == Distributed::Off || !is_declared()) return;
-  std::string why;  // said when they are needed
-  (void)joined(options.distributed == Distributed::On, why);
-}
-
-Coordinator* ProcessRanks::others(const Options& options, std::string& why) {
-  if (options.distributed == Distributed::Off) {
-    why = "--distributed is off";
-    return nullptr;
-  }
-  (void)joined(options.distributed == Distributed::On, why);
-  const std::lock_guard lock(mutex_);
-  Coordinator* const all = found();
-  if (all == nullptr) {
-    if (why.empty()) why = why_alone_;
-    if (why.empty()) why = "its ranks do not know one another";
-    return nullptr;
-  }
-  why = all->lost();
-  return why.empty() ? all : nullptr;
-}
-
-void ProcessRanks::announce_communicators() noexcept {
+void RankGroups::announce_communicators() noexcept {
   try {
-    Coordinator* all = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      all = found();
-    }
+    Coordinator* const all = ranks_.coordinator();
     if (all == nullptr) return;
     for (const collective::KnownCommunicator& one : collective_calls().known()) {
       const auto ranks = static_cast<std::uint32_t>(std::max(one.ranks, 0));
@@ -95,14 +68,11 @@ void ProcessRanks::announce_communicators() noexcept {
   }
 }
 
-RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
-                                const Options& options) {
+RankGroup RankGroups::members(const void* communicator, std::uint32_t ranks,
+                              const Options& options) {
   RankGroup group;
-  Coordinator* const all = others(options, group.why);
-  {
-    const std::lock_guard lock(mutex_);
-    group.knows_job = coordinator_ != nullptr;
-  }
+  Coordinator* const all = ranks_.others(options, group.why);
+  group.knows_job = ranks_.knows_job();
   if (all == nullptr) return group;
   // While this one waits, ranks of its other communicators need not look for it.
   announce_communicators();
@@ -143,22 +113,22 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
   return group;
 }
 
-bool ProcessRanks::may_differ(const Options& options) noexcept try {
+bool RankGroups::may_differ(const Options& options) noexcept try {
   if (options.scope != Scope::Auto || options.distributed == Distributed::Off) return false;
   const bool has_peers = collective_calls().has_peers();
   // Communicators of all ranks do not tell who has to do with whom.
-  if (has_peers ? !has_parts() : !are_certain()) return false;
+  if (has_peers ? !ranks_.has_parts() : !ranks_.are_certain()) return false;
   std::string why;
-  Coordinator* const all = others(options, why);
+  Coordinator* const all = ranks_.others(options, why);
   return all != nullptr && all->num_ranks() > 1;
 } catch (const std::exception&) {
   return false;  // no memory
 }
 
-RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void* const> used,
-                                 const Options& options) {
+RankGroup RankGroups::ranks_at(const std::string& region, std::span<const void* const> used,
+                               const Options& options) {
   RankGroup group;
-  Coordinator* const all = others(options, group.why);
+  Coordinator* const all = ranks_.others(options, group.why);
   if (all == nullptr) return group;
   group.knows_job = true;
   group.reason = FallbackReason::NoAgreement;
@@ -175,7 +145,7 @@ RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void
     if (known->ranks > 1 && is_new)
       report.used.push_back({id, static_cast<std::uint32_t>(known->ranks), times_here(id)});
   }
-  if (report.used.empty() && !are_certain() && options.distributed != Distributed::On) {
+  if (report.used.empty() && !ranks_.are_certain() && options.distributed != Distributed::On) {
     group.ranks = {all->rank()};
     group.found_by = "it uses no communicator, and nobody has declared the ranks of a job";
     return group;
@@ -202,11 +172,11 @@ RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void
   return group;
 }
 
-void ProcessRanks::note_place(const std::string& region, bool begins,
-                              const Options& options) noexcept {
+void RankGroups::note_place(const std::string& region, bool begins,
+                            const Options& options) noexcept {
   try {
     std::string why;
-    Coordinator* const all = others(options, why);
+    Coordinator* const all = ranks_.others(options, why);
     if (all == nullptr) return;
     DomainReport report;
     report.region = number_at(region);
@@ -219,22 +189,21 @@ void ProcessRanks::note_place(const std::string& region, bool begins,
     topic.group = number.value();
     topic.question = places_noted_.fetch_add(1);
     topic.ranks = {all->rank()};
-    all->say(topic, domain_kind, encode(report), domain_answer_seconds);
+    all->say(topic, question_kind::domain, encode(report), domain_answer_seconds);
   } catch (const std::exception&) {
     // No memory: those who wait for this rank wait until their time is over.
   }
 }
 
-std::unique_ptr<Lockstep> ProcessRanks::lockstep_among(const std::string& of,
-                                                       const RankGroup& group,
-                                                       const Options& options, std::string& why) {
-  Coordinator* const all = others(options, why);
+std::unique_ptr<Lockstep> RankGroups::lockstep_among(const std::string& of, const RankGroup& group,
+                                                     const Options& options, std::string& why) {
+  Coordinator* const all = ranks_.others(options, why);
   if (all == nullptr) return nullptr;
   StableHash number;
   number.add("together");
   number.add(of);
   for (const std::uint32_t rank : group.ranks) number.add(rank);
-  return std::make_unique<Lockstep>(*all, lockstep_kind, number.value(), group.ranks,
+  return std::make_unique<Lockstep>(*all, question_kind::lockstep, number.value(), group.ranks,
                                     options.presync_timeout);
 }
 
