@@ -42,7 +42,7 @@ thread_local bool Searching::under_way = false;
 
 /// The region that a call is searched in; null: it is in none.
 Region* region_around(Runtime& runtime) {
-  Region* const region = Runtime::any_region() ? runtime.current_region() : nullptr;
+  Region* const region = runtime.current_region();
   return region == nullptr || region->name() == "process" ? nullptr : region;
 }
 

@@ -8,6 +8,7 @@
 #include "api/named_values.hpp"
 #include "api/process.hpp"
 #include "core/agreement/rank_list.hpp"
+#include "intercept/host/environment_options.hpp"
 #include "space/nearest_name.hpp"
 
 namespace contextune::api {
@@ -205,7 +206,7 @@ void contextune_choice::read_options(contextune::intercept::Runtime& runtime) {
                                                                 : contextune::Select::Deferred;
   author.fusion = static_cast<contextune::Fusion>(options.fusion);
   author.implementations = only;
-  const contextune::Options wanted = runtime.options_over(author);
+  const contextune::Options wanted = contextune::intercept::options_over(author);
   options.select = static_cast<contextune_select>(wanted.select);
   options.fusion = static_cast<contextune_fusion>(wanted.fusion);
   std::string missing;

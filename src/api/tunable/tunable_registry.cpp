@@ -205,7 +205,7 @@ uint32_t settled_config(contextune_tunable* tunable, uint32_t key) noexcept {
   if (problem == nullptr) return 0;
   intercept::Runtime* now = runtime();
   if (now == nullptr) return problem->outer(0);
-  if (intercept::Runtime::any_region() && now->is_in_region()) return CONTEXTUNE_UNSETTLED;
+  if (now->is_in_region()) return CONTEXTUNE_UNSETTLED;
   if (const ProblemSite* site = problem->sites.find_settled(current_device())) {
     return problem->outer(site->site->settled());
   }

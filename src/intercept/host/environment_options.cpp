@@ -62,6 +62,11 @@ Options options_from_environment(const Options& defaults, std::vector<std::strin
   return options;
 }
 
+Options options_over(const Options& author) {
+  std::vector<std::string> said_already;
+  return options_from_environment(author, said_already);
+}
+
 void find_misspelt_variables(std::vector<std::string>& faults) {
   for (const std::string_view text : variables()) {
     const std::string_view name = text.substr(0, text.find('='));

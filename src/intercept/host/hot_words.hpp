@@ -13,7 +13,7 @@ struct alignas(64) HotWords {
   std::atomic<std::uint64_t> settled_version{1};
   std::atomic<ProcessRuntime*> running{nullptr};
   std::atomic<void** (*)()> thread_word{nullptr};  ///< contextune_frontend::thread; null: none
-  std::atomic<bool> any_region{false};             ///< Runtime::any_region()
+  std::atomic<bool> any_region{false};             ///< open, or `process` is
 };
 inline constinit HotWords hot_words;
 

@@ -18,13 +18,13 @@ namespace {
 constinit const contextune_frontend* attached = nullptr;
 
 CUresult on_launch(const contextune_launch* call) noexcept {
-  if (ProcessRuntime* runtime = running_runtime()) return runtime->launch(*call);
+  if (ProcessRuntime* runtime = running_runtime()) return runtime->launches().launch(*call);
   return Launcher(attached).as_written(*call);
 }
 
 CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) noexcept {
   const GraphCall call(fn, exec, stream);
-  if (ProcessRuntime* runtime = running_runtime()) return runtime->launch_graph(call);
+  if (ProcessRuntime* runtime = running_runtime()) return runtime->launches().launch_graph(call);
   return reinterpret_cast<decltype(&cuGraphLaunch)>(attached->real(fn))(exec, stream);
 }
 
@@ -64,16 +64,16 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
           true);
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
-      return runtime->stream_goes_away(argument<CUstream>(args, 0));
+      return runtime->handles().stream_goes_away(argument<CUstream>(args, 0));
     case contextune_fn_cuCtxDestroy:
     case contextune_fn_cuCtxDestroy_v2:
     case contextune_fn_cuCtxDetach:
-      return runtime->context_goes_away(argument<CUcontext>(args, 0));
+      return runtime->handles().context_goes_away(argument<CUcontext>(args, 0));
     case contextune_fn_cuGreenCtxDestroy:
-      return runtime->context_goes_away(nullptr);
+      return runtime->handles().context_goes_away(nullptr);
     case contextune_fn_cuDevicePrimaryCtxReset:
     case contextune_fn_cuDevicePrimaryCtxReset_v2:
-      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0));
+      return runtime->handles().primary_context_goes_away(argument<CUdevice>(args, 0));
     default:
       return;
   }
@@ -82,7 +82,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
 /// Notes attributes that the program sets on its own kernels.
 void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
   constexpr auto carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-  ProgramAttributes& program = runtime.program_attributes();
+  ProgramAttributes& program = runtime.services().attributes;
   runtime.submission().submitter().forget_shapes();
   try {
     if (fn == contextune_fn_cuFuncSetAttribute) {
@@ -148,7 +148,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
       return runtime.submission().submitter().forget_stream();
     case contextune_fn_cuDevicePrimaryCtxRelease:
     case contextune_fn_cuDevicePrimaryCtxRelease_v2:
-      return runtime.primary_context_released(argument<CUdevice>(args, 0));
+      return runtime.handles().primary_context_released(argument<CUdevice>(args, 0));
     case contextune_fn_cuCtxCreate:
     case contextune_fn_cuCtxCreate_v2:
       return runtime.services().contexts.made(*argument<CUcontext*>(args, 0),
@@ -168,12 +168,12 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuCtxSynchronize_v2:
       return runtime.synchronised();
     case contextune_fn_cuMemcpyDtoH_v2:
-      return runtime.work_was_waited_for();
+      return runtime.regions().work_was_waited_for();
     case contextune_fn_cuGraphInstantiate:
     case contextune_fn_cuGraphInstantiate_v2:
     case contextune_fn_cuGraphInstantiateWithFlags:
     case contextune_fn_cuGraphInstantiateWithParams:
-      runtime.graph_is_used();
+      runtime.timers().note_graph();
       return runtime.services().graphs.instantiated(fn, args);
     case contextune_fn_cuGraphExecKernelNodeSetParams:
     case contextune_fn_cuGraphExecKernelNodeSetParams_v2:
@@ -196,13 +196,13 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuIpcOpenEventHandle:
       return runtime.services().recorder.event_imported(*argument<CUevent*>(args, 0));
     case contextune_fn_cuGraphUpload:
-      runtime.graph_is_used();
+      runtime.timers().note_graph();
       return runtime.submission().graphs().uploaded(fn, args);
     case contextune_fn_cuLaunch:
     case contextune_fn_cuLaunchGrid:
     case contextune_fn_cuLaunchGridAsync:
     case contextune_fn_cuLaunchCooperativeKernelMultiDevice:
-      return runtime.unsupported_launch(attached->name(fn));
+      return runtime.launches().unsupported(attached->name(fn));
     default:
       return on_load(runtime.services().variables, fn, args);
   }
@@ -211,7 +211,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
 void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
-  if (is_sticky_error(result)) runtime->broke(result);
+  if (is_sticky_error(result)) runtime->services().broke(result);
   runtime->services().recorder.after(fn, args, result);
   if (TunableCall* call = this_thread().call)
     TunableLaunch::transfer_ended(*call, fn, args, result == CUDA_SUCCESS);

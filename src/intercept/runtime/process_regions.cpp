@@ -8,6 +8,7 @@
 #include "intercept/host/hash.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
+#include "intercept/marks/open_regions.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/regions/discovered_region.hpp"
 #include "intercept/regions/process_region.hpp"
@@ -100,6 +101,17 @@ LaunchRegion* ProcessRegions::of_mark(const RegionMark& mark) noexcept {
     services_.log.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
     return nullptr;
   }
+}
+
+void ProcessRegions::begin_process(const RegionMark& mark) {
+  has_process_ = true;
+  services_.open.set_background(of_mark(mark));
+}
+
+void ProcessRegions::work_was_waited_for() noexcept {
+  if (!services_.store.any_on_probation() || services_.stopped.load(std::memory_order_acquire))
+    return;
+  for (LaunchRegion* region : all()) region->check_probation();
 }
 
 LaunchRegion* ProcessRegions::of_graph(CUgraphExec exec) noexcept {

@@ -47,6 +47,13 @@ class ProcessRegions {
   [[nodiscard]] LaunchRegion* of_graph(CUgraphExec graph) noexcept;
   [[nodiscard]] std::vector<LaunchRegion*> all() noexcept;
 
+  /// From now on the mark's region has all that is in no other one.
+  void begin_process(const RegionMark& mark);
+  [[nodiscard]] bool has_process() const noexcept { return has_process_; }
+
+  /// As Runtime has it.
+  void work_was_waited_for() noexcept;
+
   // Called by the hooks of NVTX and of the profiler: entries of regions that are marked so.
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
@@ -70,6 +77,7 @@ class ProcessRegions {
   const RegionServices& services_;
   std::vector<RegionMark> marks_;
   std::vector<std::atomic<LaunchRegion*>> of_marks_;  ///< null: not made yet
+  std::atomic<bool> has_process_{false};
   SeenRanges seen_ranges_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<LaunchRegion>, std::less<>> by_name_;

@@ -1,5 +1,4 @@
 // Events of the process as a whole: things go away, break, end.
-#include <bit>
 #include <exception>
 
 #include "gpu/driver/process_exit.hpp"
@@ -18,77 +17,20 @@ constexpr double most_end_seconds = 2;
 
 }  // namespace
 
-void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
-  submission_.forget_stream(stream);
-  captures_.end(stream);
-  recorder_.obstruct(FallbackReason::ReplayAllocation, "The region destroys a stream.", true);
-  graphs_.forget_stream(stream);
-  for (LaunchRegion* region : regions_.all()) region->forget_stream(stream);
-}
-
-void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
-  submission_.forget_context(context);
-  module_variables_.context_goes_away(context);
-  if (context == nullptr) return;
-  contexts_.gone(context);
-  graphs_.forget_context(context, gone);
-  // Regions may find out no more than this. Where contexts come and go by the thousand, every
-  // doubling of their number is enough.
-  const bool is_told = std::has_single_bit(++contexts_gone_) && !stopped_.load();
-  for (LaunchRegion* region : regions_.all()) {
-    region->forget_context(context, gone);
-    if (is_told) region->write_summary();
-  }
-  events_->forget_context(context);
-}
-
-void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
-  const CUcontext context = contexts_.primary_of(device);
-  context_goes_away(context);
-  contexts_.made(context, device);  // a reset one is there all the same
-  memory_.forget_device(device, context);
-}
-
-void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
-  // Only the driver knows who else holds it.
-  unsigned flags = 0;
-  int active = 0;
-  if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
-      driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0)
-    return;
-  const CUcontext context = contexts_.primary_of(device);
-  context_goes_away(context, true);
-  memory_.forget_device(device, context);
-}
-
 void ProcessRuntime::synchronised() noexcept {
-  if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.cupti().release_when_idle();
+  if (regions_.has_process() && !ProcessCollectives::is_inside())
+    timers_.measurement().cupti().release_when_idle();
   if (submission_.tuning().watches()) submission_.tuning().results_may_be_there();
-  work_was_waited_for();
+  regions_.work_was_waited_for();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : regions_.all()) region->synchronised();
-}
-
-void ProcessRuntime::work_was_waited_for() noexcept {
-  if (!store_.any_on_probation() || stopped_.load(std::memory_order_acquire)) return;
-  for (LaunchRegion* region : regions_.all()) region->check_probation();
-}
-
-void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {
-  try {
-    if (current_region() == nullptr) return;
-    log_.fallback(FallbackReason::UnsupportedLaunch, current_region()->name(), {},
-                  std::string("A launch by ") + entry_point + " runs as the program wrote it.");
-  } catch (const std::exception&) {
-    // Not said, then.
-  }
 }
 
 void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
   try {
     if (stopped_.load(std::memory_order_acquire)) return;
     submission_.submitter().stop();  // a profiler has to see every launch by itself
-    measurement_.give_up_cupti(entry_point);
+    timers_.measurement().give_up_cupti(entry_point);
   } catch (const std::exception& error) {
     log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
   }
@@ -167,13 +109,13 @@ void ProcessRuntime::exiting() noexcept {
     region->write_summary();
   }
   store_.journal().close();
-  measurement_.cupti().say_what_stays();
+  timers_.measurement().cupti().say_what_stays();
   forced_.report_unmatched();
   try {
     if (!options_.discover) report_unmatched_names(options_, kernels_, rules_, log_);
   } catch (const std::exception&) {  // no memory
   }
-  std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
+  std::uint64_t outside = launches_.unassigned();
   if (frontend_ != nullptr) outside += frontend_->launches_passed();
   log::write_exit(log_.lines(), outside, log_.simulated());
 }

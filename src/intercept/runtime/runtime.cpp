@@ -91,13 +91,13 @@ Runtime* Runtime::start(const contextune_frontend* frontend) noexcept {
     if (!tried) {
       tried = true;
       ProcessRuntime* made = start_once(frontend);
-      if (made != nullptr && started != nullptr) started(*made);
+      if (made != nullptr && started != nullptr) started(made->runtime());
       running.store(made, std::memory_order_release);
     }
   } catch (const std::exception& error) {
     limited.store(for_ever(error.what()));
   }
-  return running.load(std::memory_order_acquire);
+  return get();
 }
 
 void Runtime::at_start(void (*call)(Runtime&)) noexcept {
@@ -107,11 +107,8 @@ void Runtime::at_start(void (*call)(Runtime&)) noexcept {
 }
 
 Runtime* Runtime::get() noexcept {
-  return running.load(std::memory_order_acquire);
-}
-
-bool Runtime::any_region() noexcept {
-  return hot_words.any_region.load(std::memory_order_acquire);
+  ProcessRuntime* const process = running.load(std::memory_order_acquire);
+  return process == nullptr ? nullptr : &process->runtime();
 }
 
 const char* Runtime::why_limited() noexcept {

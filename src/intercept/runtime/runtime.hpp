@@ -48,21 +48,12 @@ class Runtime {
   /// The runtime if there is one and it is not inert, else null. A few nanoseconds.
   [[nodiscard]] static Runtime* get() noexcept;
 
-  /// Whether any thread is in a region, or all are in `process`: else current_region() is null and
-  /// is_in_region() false, which cost more.
-  [[nodiscard]] static bool any_region() noexcept;
-
   /// Why there is no runtime, or why it sees no launches: a sentence; "" when all is well. Valid
   /// for ever.
   [[nodiscard]] static const char* why_limited() noexcept;
 
-  virtual ~Runtime() = default;
-
   /// Options of the process: defaults, then CONTEXTUNE_* variables.
   [[nodiscard]] virtual const Options& options() const noexcept = 0;
-
-  /// An author's options, where no CONTEXTUNE_* variable says otherwise.
-  [[nodiscard]] virtual Options options_over(const Options& author) const = 0;
 
   /// Whether the frontend attached it, so that launches are seen.
   [[nodiscard]] virtual bool sees_launches() const noexcept = 0;
@@ -71,17 +62,15 @@ class Runtime {
   /// @param as what its winners are stored as
   /// @throws TooManyRegions if there are more than can be kept apart (1024)
   [[nodiscard]] virtual Region& region(std::string_view name, const Options& author,
-                                       const StoredAs& as) = 0;
-  [[nodiscard]] Region& region(std::string_view name, const Options& author) {
-    return region(name, author, {});
-  }
+                                       const StoredAs& as = {}) = 0;
 
   /// The region that this thread's launches belong to now: its innermost, else the only open one,
-  /// else null.
+  /// else null. A few nanoseconds where no region is open.
   [[nodiscard]] virtual Region* current_region() noexcept = 0;
 
   /// Whether this thread's work belongs to a region that it, or the whole process, has entered. A
-  /// region that another thread has entered for itself does not count.
+  /// region that another thread has entered for itself does not count. A few nanoseconds where no
+  /// region is open.
   [[nodiscard]] virtual bool is_in_region() noexcept = 0;
 
   /// Whether a stream is being captured into a graph.
@@ -121,6 +110,7 @@ class Runtime {
 
  protected:
   Runtime() = default;
+  ~Runtime() = default;
 };
 
 }  // namespace contextune::intercept

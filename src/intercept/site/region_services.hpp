@@ -20,6 +20,7 @@ class OpenRegions;
 class ProcessMemory;
 class ProcessRanks;
 class ProcessStore;
+class ProgramAttributes;
 class Recorder;
 class ReplayGate;
 
@@ -37,6 +38,7 @@ struct RegionServices {
   CaptureWatch& captures;
   ProcessMemory& memory;
   ContextTable& contexts;
+  ProgramAttributes& attributes;
   gpu::ModuleVariables& variables;
   Recorder& recorder;
   ReplayGate& gate;

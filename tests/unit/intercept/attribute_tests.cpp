@@ -30,8 +30,8 @@ TEST_CASE("Kernels without a declaration are sites only with --auto", "[attribut
 TEST_CASE("A carve-out that the program has set itself is left alone", "[attributes]") {
   Program program(with_auto());
   Adder adder(1000);
-  program.runtime().program_attributes().set(adder.function,
-                                             CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+  program.process().services().attributes.set(adder.function,
+                                              CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
   program.steps(30, [&] { adder.run(program); });
   CHECK_FALSE(program.said("trial", {"carveout="}));
 }

@@ -17,18 +17,18 @@ struct Capture {
     stop = reinterpret_cast<decltype(&cuStreamEndCapture)>(find("cuStreamEndCapture"));
   }
   void begin() {
-    program.runtime().services().captures.begin(stream);
+    program.process().services().captures.begin(stream);
     has_begun();
   }
   void has_begun() {
     REQUIRE(start(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
-    program.runtime().services().captures.begun(stream);
+    program.process().services().captures.begun(stream);
   }
   void end() {
     CUgraph graph = nullptr;
     REQUIRE(stop(stream, &graph) == CUDA_SUCCESS);
     REQUIRE(graph != nullptr);
-    program.runtime().services().captures.end(stream);
+    program.process().services().captures.end(stream);
   }
 
   Program& program;
@@ -80,8 +80,8 @@ TEST_CASE("A capture that is known to have ended does not stop the search", "[ca
   Program program;
   program.runtime().declare(blocks({64, 256}));
   Capture capture(program);
-  program.runtime().services().captures.begin(capture.stream);
-  program.runtime().services().captures.begun(capture.stream);  // its end was not seen
+  program.process().services().captures.begin(capture.stream);
+  program.process().services().captures.begun(capture.stream);  // its end was not seen
   Adder adder(1000);
   program.steps(6, [&] { adder.run(program); });
   CHECK(program.said("winner", {"site=add "}));
@@ -115,7 +115,7 @@ TEST_CASE("A capture that another thread is about to begin is not forgotten", "[
   program.runtime().declare(blocks({64, 256}));
   Capture capture(program);
   Adder adder(1000);
-  intercept::CaptureWatch& captures = program.runtime().services().captures;
+  intercept::CaptureWatch& captures = program.process().services().captures;
   // Between our hook and the driver, which does not know of it yet.
   captures.begin(capture.stream);
   program.push("step");
@@ -135,7 +135,7 @@ TEST_CASE("A capture that another thread is about to begin is not forgotten", "[
 TEST_CASE("A capture that could not begin leaves the one that is under way", "[capture]") {
   Program program;
   Capture capture(program);
-  intercept::CaptureWatch& captures = program.runtime().services().captures;
+  intercept::CaptureWatch& captures = program.process().services().captures;
   capture.begin();
   captures.begin(capture.stream);
   captures.failed(capture.stream);

@@ -77,8 +77,8 @@ struct WarmProgram {
     const CUmodule module = load_default_image();
     copies = Simulation::get().function(module, "_Z4copyiPKfPf");
     scales = Simulation::get().function(module, "_Z5scaleiPKfPf");
-    program.runtime().services().variables.loaded(module, default_image);
-    program.runtime().services().variables.used(module, copies);
+    program.process().services().variables.loaded(module, default_image);
+    program.process().services().variables.used(module, copies);
     x = program.allocate(elements * sizeof(float));
     y = program.allocate(elements * sizeof(float));
   }

@@ -46,7 +46,7 @@ TEST_CASE("CUPTI, which waits for the GPU as it leaves, does not while the progr
     adder.run(program, 1, 128);
     program.pop();
     (void)driver.cuStreamSynchronize(nullptr);
-    program.runtime().synchronised();
+    program.process().synchronised();
   };
   step();
   for (int i = 0; i < 2000 && !program.runtime().region("step", {}).finished(); ++i) step();

@@ -249,15 +249,15 @@ Program::Program(Options options) {
   frontend_.depth = [] { return &depth; };
   frontend_.calls_ended = [](std::uint64_t) { return others_left ? 1 : 0; };
   others_left = true;
-  runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});
-  runtime_->services().variables.loaded(simulation.module, image);
+  process_ = new intercept::ProcessRuntime(&frontend_, options, {});
+  process_->services().variables.loaded(simulation.module, image);
 }
 
 Program::~Program() {
   end();
   // As in a process, it never goes away: threads and timers may still know it.
   static auto& kept = *new std::vector<intercept::ProcessRuntime*>;
-  kept.push_back(runtime_);
+  kept.push_back(process_);
 }
 
 CUresult Program::launch(CUfunction function, unsigned grid, unsigned block,
@@ -275,7 +275,7 @@ CUresult Program::launch(CUfunction function, unsigned grid, unsigned block,
   call.shared_bytes = shared_bytes;
   call.stream = stream;
   call.kernel_params = arguments.data();
-  return runtime_->launch(call);
+  return process_->launches().launch(call);
 }
 
 CUresult Program::launch_ex(CUlaunchConfig config, CUfunction function,
@@ -285,7 +285,7 @@ CUresult Program::launch_ex(CUlaunchConfig config, CUfunction function,
   call.function = function;
   call.config = &config;
   call.kernel_params = arguments.data();
-  return runtime_->launch(call);
+  return process_->launches().launch(call);
 }
 
 CUdeviceptr Program::allocate(std::size_t bytes) {
@@ -295,25 +295,25 @@ CUdeviceptr Program::allocate(std::size_t bytes) {
   allocation.bytes = bytes;
   allocation.device = 0;
   allocation.context = Simulation::get().context;
-  runtime_->services().memory.allocations().add(allocation);
+  process_->services().memory.allocations().add(allocation);
   return pointer;
 }
 void Program::note(contextune_fn fn, std::initializer_list<void*> arguments) {
   if (std::atomic_ref<std::uint32_t>(recording).load() == 0) return;
-  runtime_->services().recorder.after(fn, arguments.begin(), CUDA_SUCCESS);
+  process_->services().recorder.after(fn, arguments.begin(), CUDA_SUCCESS);
 }
 void Program::push(const char* name, const char* domain) {
-  runtime_->regions().range(contextune_range_push, domain, name, 0);
+  process_->regions().range(contextune_range_push, domain, name, 0);
 }
 void Program::pop(const char* domain) {
-  runtime_->regions().range(contextune_range_pop, domain, nullptr, 0);
+  process_->regions().range(contextune_range_pop, domain, nullptr, 0);
 }
 void Program::synchronise() {
   REQUIRE(Simulation::get().driver.cuCtxSynchronize() == CUDA_SUCCESS);
-  runtime_->synchronised();
+  process_->synchronised();
 }
 void Program::end() {
-  runtime_->exiting();
+  process_->exiting();
 }
 
 void Program::steps(int times, const std::function<void()>& body) {
@@ -326,7 +326,7 @@ void Program::steps(int times, const std::function<void()>& body) {
 }
 
 std::vector<std::string> Program::lines(const std::string& event) const {
-  runtime_->log().lines().flush();
+  process_->services().log.lines().flush();
   std::vector<std::string> found;
   std::ifstream file(folder_.path("rank-0.log"));
   for (std::string line; std::getline(file, line);) {

@@ -121,7 +121,8 @@ class Program {
   /// Whether a line of that event holds all of the texts.
   [[nodiscard]] bool said(const std::string& event, std::vector<std::string> texts) const;
 
-  contextune::intercept::ProcessRuntime& runtime() { return *runtime_; }
+  contextune::intercept::ProcessRuntime& process() { return *process_; }
+  contextune::intercept::Runtime& runtime() { return process_->runtime(); }
   std::uint32_t armed = 0;
   std::uint32_t recording = 0;
   std::uint32_t missed = 0;
@@ -135,7 +136,7 @@ class Program {
  private:
   ScratchFolder folder_;
   contextune_frontend frontend_{};
-  contextune::intercept::ProcessRuntime* runtime_;
+  contextune::intercept::ProcessRuntime* process_;
 };
 
 /// The kernel `add` on its own memory: x[i] += value.

@@ -37,13 +37,13 @@ CUstream Graphs::stream() {
 CUgraph Graphs::capture(const std::function<void(CUstream)>& body) {
   CUstream on = stream();
   const auto begin = driver<CUresult (*)(CUstream, CUstreamCaptureMode)>("cuStreamBeginCapture_v2");
-  program_.runtime().services().captures.begin(on);
+  program_.process().services().captures.begin(on);
   REQUIRE(begin(on, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
-  program_.runtime().services().captures.begun(on);
+  program_.process().services().captures.begun(on);
   body(on);
   CUgraph graph = nullptr;
   REQUIRE(driver<decltype(&cuStreamEndCapture)>("cuStreamEndCapture")(on, &graph) == CUDA_SUCCESS);
-  program_.runtime().services().captures.end(on);
+  program_.process().services().captures.end(on);
   return graph;
 }
 
@@ -74,7 +74,7 @@ CUgraphExec Graphs::instantiate(CUgraph graph, unsigned long long flags) {
   REQUIRE(make(&exec, graph, flags) == CUDA_SUCCESS);
   CUgraphExec* to = &exec;
   void* const arguments[] = {&to, &graph, &flags};
-  program_.runtime().services().graphs.instantiated(contextune_fn_cuGraphInstantiateWithFlags,
+  program_.process().services().graphs.instantiated(contextune_fn_cuGraphInstantiateWithFlags,
                                                     arguments);
   return exec;
 }
@@ -84,7 +84,7 @@ void Graphs::destroy(CUgraph graph) {
 }
 
 void Graphs::destroy(CUgraphExec exec) {
-  program_.runtime().services().graphs.destroyed(exec);
+  program_.process().services().graphs.destroyed(exec);
   REQUIRE(driver<decltype(&cuGraphExecDestroy)>("cuGraphExecDestroy")(exec) == CUDA_SUCCESS);
 }
 
@@ -94,11 +94,11 @@ void Graphs::update(CUgraphExec exec, CUgraph graph) {
       "cuGraphExecUpdate_v2");
   REQUIRE(change(exec, graph, &info) == CUDA_SUCCESS);
   void* const arguments[] = {&exec, &graph};
-  program_.runtime().submission().graphs().changed(contextune_fn_cuGraphExecUpdate_v2, arguments);
+  program_.process().submission().graphs().changed(contextune_fn_cuGraphExecUpdate_v2, arguments);
 }
 
 CUresult Graphs::launch(CUgraphExec exec, CUstream on) {
-  return program_.runtime().launch_graph({contextune_fn_cuGraphLaunch, exec, on});
+  return program_.process().launches().launch_graph({contextune_fn_cuGraphLaunch, exec, on});
 }
 
 MeasuredProgram::MeasuredProgram() : program(only_program()), region(next_region()) {

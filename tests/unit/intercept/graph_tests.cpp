@@ -106,7 +106,7 @@ TEST_CASE("Where launches go between streams, they stay one after the other", "[
   CHECK_FALSE(measured.said("fallback", {"reason=graph_order"}));
   two.hold(180);
   // A stream that is gone is not asked for anything.
-  measured.program.runtime().stream_goes_away(streams[0]);
+  measured.program.process().handles().stream_goes_away(streams[0]);
   REQUIRE(Graphs::driver<decltype(&cuStreamDestroy)>("cuStreamDestroy_v2")(streams[0]) ==
           CUDA_SUCCESS);
   measured.steps(2, [&] { REQUIRE(graphs.launch(exec, streams[1]) == CUDA_SUCCESS); });
@@ -123,7 +123,7 @@ TEST_CASE("Instantiations are bounded, and the winners' is what stays", "[graph]
   measured.program.runtime().declare(blocks({128, 512}, "add_twin"));
   TwoKernels two;
   CUgraphExec exec = graphs.instantiate(graphs.explicit_graph({&two.first, &two.second}, 1, 32));
-  const auto known = measured.program.runtime().services().graphs.find(exec);
+  const auto known = measured.program.process().services().graphs.find(exec);
   std::size_t most = 0;
   measured.steps(150, [&] {
     REQUIRE(graphs.launch(exec) == CUDA_SUCCESS);
@@ -262,9 +262,9 @@ TEST_CASE("A graph that cannot be made again runs as written, and is named", "[g
   CHECK(program.said("fallback", {"reason=graph_untunable", "from the device"}));
   CHECK(program.lines("site").empty());
   two.hold(10);
-  CHECK(program.runtime().services().graphs.unreplayable(unseen).find("did not see") !=
+  CHECK(program.process().services().graphs.unreplayable(unseen).find("did not see") !=
         std::string::npos);
-  CHECK(program.runtime().services().graphs.unreplayable(graphs.instantiate(graph)).empty());
+  CHECK(program.process().services().graphs.unreplayable(graphs.instantiate(graph)).empty());
 }
 
 TEST_CASE("A plan of one's own can be launched outside of any search", "[graph]") {

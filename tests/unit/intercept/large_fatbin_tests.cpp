@@ -68,7 +68,7 @@ class Runs {
     options.confirm = true;
     options.confirm_min_pairs = 2;
     Program program(options);
-    program.runtime().services().variables.loaded(Simulation::get().module, fatbin.data());
+    program.process().services().variables.loaded(Simulation::get().module, fatbin.data());
     program.runtime().declare(blocks({32, 1024}));
     Adder adder(1 << 16);
     program.steps(30, [&] { adder.run(program, 1, 128); });

@@ -83,7 +83,7 @@ constexpr std::chrono::seconds look_patience{20};
 TEST_CASE("A look at trials does not wait for the GPU once the program has begun to capture",
           "[lookout]") {
   UnwaitedTrial trial;
-  LookCalls::captures = &trial.program->runtime().services().captures;
+  LookCalls::captures = &trial.program->process().services().captures;
   trial.run();
   REQUIRE(LookCalls::popped.try_acquire_for(look_patience));
   CHECK(LookCalls::pushes == 1);
@@ -93,7 +93,7 @@ TEST_CASE("A look at trials does not wait for the GPU once the program has begun
 TEST_CASE("A look at trials asks nothing of a context that has gone", "[lookout]") {
   UnwaitedTrial trial(GENERATE("nvtx:step", "process"));
   trial.run();
-  trial.program->runtime().context_goes_away(Simulation::get().context);
+  trial.program->process().handles().context_goes_away(Simulation::get().context);
   const auto later = std::make_shared<LaterLook>();
   REQUIRE(intercept::TrialWatch::get().watch(later, 0.3));
   REQUIRE(later->looked.try_acquire_for(look_patience));

@@ -56,7 +56,7 @@ TEST_CASE("A region that could not be made is not there, and can be made later",
   // What one attempt leaves would spare the next one allocations.
   const auto name = [&] { return "lost " + std::to_string(failed); };
   while (!can_make(program, name(), failed)) {
-    program.runtime().stream_goes_away(nullptr);  // is told to every region
+    program.process().handles().stream_goes_away(nullptr);  // is told to every region
     CHECK(program.runtime().region(name(), {}).name() == name());
     ++failed;
   }

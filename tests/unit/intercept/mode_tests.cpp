@@ -67,12 +67,12 @@ TEST_CASE("The profiler's start and stop mark a region", "[mode]") {
   Program program(options);
   program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
-  program.runtime().regions().profiler(false);  // a stop without a start
+  program.process().regions().profiler(false);  // a stop without a start
   for (int i = 0; i < 6; ++i) {
-    program.runtime().regions().profiler(true);
+    program.process().regions().profiler(true);
     CHECK(program.armed == 1);
     adder.run(program);
-    program.runtime().regions().profiler(false);
+    program.process().regions().profiler(false);
     CHECK(program.armed == 0);
     program.synchronise();
   }
@@ -101,7 +101,7 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
     program.runtime().declare(blocks({32, 512, 1024}));
     Adder adder(1 << 16);
     program.steps(2, [&] { adder.run(program, 1, 128); });
-    program.runtime().program_uses_cupti("cuptiSubscribe");
+    program.process().program_uses_cupti("cuptiSubscribe");
     program.steps(12, [&] { adder.run(program, 1, 128); });
     CHECK(program.said("fallback", {"reason=program_uses_cupti", "cuptiSubscribe"}));
     CHECK(program.said("trial", {"timer=events"}));
@@ -165,7 +165,7 @@ TEST_CASE("Work on a stream that has got another's handle counts for the region"
     REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     const CUstream first = stream;
     small.run(program, 8, 128, 0, stream);
-    program.runtime().stream_goes_away(stream);
+    program.process().handles().stream_goes_away(stream);
     REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
     // Another thread may have taken its memory meanwhile, and give it back.
     std::vector<CUstream> others;
@@ -175,7 +175,7 @@ TEST_CASE("Work on a stream that has got another's handle counts for the region"
     for (const CUstream other : others) REQUIRE(driver.cuStreamDestroy(other) == CUDA_SUCCESS);
     if (stream == first) ++reused;
     large.run(program, 8, 128, 0, stream);
-    program.runtime().stream_goes_away(stream);
+    program.process().handles().stream_goes_away(stream);
     REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
   });
   REQUIRE(reused > 50);

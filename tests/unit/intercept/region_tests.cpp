@@ -144,12 +144,12 @@ TEST_CASE("Ranges of the process may begin and end on different threads' behalf"
   program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   for (std::uint64_t id = 1; id < 6; ++id) {
-    program.runtime().regions().range(contextune_range_start, "", "step", id);
+    program.process().regions().range(contextune_range_start, "", "step", id);
     adder.run(program);
-    program.runtime().regions().range(contextune_range_end, "", nullptr, id);
+    program.process().regions().range(contextune_range_end, "", nullptr, id);
     program.synchronise();
   }
-  program.runtime().regions().range(contextune_range_end, "", nullptr, 99);
+  program.process().regions().range(contextune_range_end, "", nullptr, 99);
   CHECK(program.said("winner", {"region=step"}));
   CHECK(program.armed == 0);
   adder.holds(5);
@@ -165,8 +165,8 @@ TEST_CASE("A region whose first entry never ends is said so at the end", "[regio
   program.push("step");
   adder.run(program);
   if (ends) program.pop();
-  program.runtime().regions().profiler(true);
-  if (ends) program.runtime().regions().profiler(false);
+  program.process().regions().profiler(true);
+  if (ends) program.process().regions().profiler(false);
   for (int i = 0; i < (ends ? 2 : 1); ++i) twin.run(program);
   if (ends) program.push("step");
   program.end();
@@ -188,8 +188,8 @@ TEST_CASE("A region that is never entered is said so at the end", "[region]") {
       program.push(name, name == std::string("decode") ? "engine" : "");
       program.pop(name == std::string("decode") ? "engine" : "");
     }
-    program.runtime().regions().range(contextune_range_start, "", "prefill", 1);
-    program.runtime().regions().range(contextune_range_end, "", nullptr, 1);
+    program.process().regions().range(contextune_range_start, "", "prefill", 1);
+    program.process().regions().range(contextune_range_end, "", nullptr, 1);
     program.end();
     CHECK(program.said("fallback", {"reason=region_never_entered", "region=nowhere",
                                     "that were seen: engine@decode, prefill, step."}));
@@ -255,7 +255,7 @@ TEST_CASE("Contexts that go away by the thousand leave a few summary lines", "[r
   const auto context = [](std::uintptr_t i) { return reinterpret_cast<CUcontext>(i * 0x10); };
   for (std::uintptr_t i = 1; i <= 100; ++i) {
     program.steps(1, [&] { adder.run(program); });
-    program.runtime().context_goes_away(context(i), true);
+    program.process().handles().context_goes_away(context(i), true);
     if (i == 1) CHECK(program.lines("summary").size() == 1);
   }
   CHECK(program.lines("summary").size() == 7);  // at 1, 2, 4 and so on

@@ -137,7 +137,7 @@ struct Looker {
   explicit Looker(Mode mode) : program(options(mode)) {
     program.runtime().declare(blocks({1024}, "look_up"));
     module = load_image();
-    program.runtime().services().variables.loaded(module, copying_image);
+    program.process().services().variables.loaded(module, copying_image);
   }
   static Options options(Mode mode) {
     Options options = Program::quick();

@@ -184,7 +184,7 @@ TEST_CASE("What copies bring to the host counts as memory that a replay takes", 
     pinned.begin = reinterpret_cast<CUdeviceptr>(host);
     pinned.bytes = bytes;
     pinned.kind = intercept::AllocationKind::Host;
-    program.runtime().services().memory.allocations().add(pinned);
+    program.process().services().memory.allocations().add(pinned);
     void* to = &host;
     void* from = &device;
     if (fn == contextune_fn_cuMemcpyHtoDAsync_v2) std::swap(to, from);
@@ -209,7 +209,7 @@ TEST_CASE("A program with managed memory is tuned live", "[replay]") {
   managed.begin = Simulation::get().memory(1024);
   managed.bytes = 4096;
   managed.kind = intercept::AllocationKind::Managed;
-  program.runtime().services().memory.allocations().add(managed);
+  program.process().services().memory.allocations().add(managed);
   program.steps(6, [&] { adder.run(); });
   adder.holds(6);
   CHECK(program.said("fallback", {"reason=managed_memory", "region=step"}));
@@ -228,7 +228,7 @@ TEST_CASE("Memory in another context, whose work nobody waits for, is not replay
   other.bytes = 4096;
   other.device = 0;
   other.context = reinterpret_cast<CUcontext>(&elsewhere);
-  program.runtime().services().memory.allocations().add(other);
+  program.process().services().memory.allocations().add(other);
   program.steps(1, [&] { adder.run(); });
   adder.holds(1);
   CHECK(program.said("fallback", {"reason=several_devices", "several contexts"}));
@@ -242,15 +242,15 @@ TEST_CASE("A second context of the device is a reason not to replay, until it is
   Accumulator adder(program, 1000);
   int elsewhere = 0;
   const auto other = reinterpret_cast<CUcontext>(&elsewhere);
-  program.runtime().services().contexts.made(Simulation::get().context, 0);
-  program.runtime().services().contexts.made(other, 1);
+  program.process().services().contexts.made(Simulation::get().context, 0);
+  program.process().services().contexts.made(other, 1);
   program.steps(1, [&] { adder.run(); });
   CHECK(program.said("replay", {"visit=1"}));
 
   Program second(replayed());
   second.runtime().declare(blocks({64, 256}));
   Accumulator again(second, 1000);
-  second.runtime().services().contexts.made(other, 0);
+  second.process().services().contexts.made(other, 0);
   second.steps(1, [&] { again.run(); });
   again.holds(1);
   CHECK(second.said("fallback", {"reason=several_devices", "several contexts"}));
@@ -271,7 +271,7 @@ TEST_CASE("Host memory that a kernel finds through device memory is left as the 
   host.begin = reinterpret_cast<CUdeviceptr>(pinned);
   host.bytes = 4096;
   host.kind = intercept::AllocationKind::Host;
-  program.runtime().services().memory.allocations().add(host);
+  program.process().services().memory.allocations().add(host);
   CUdeviceptr table = program.allocate(sizeof pinned);
   std::memcpy(reinterpret_cast<void*>(table), &pinned, sizeof pinned);
   CUfunction hidden = simulation.function(simulation.module, "_Z10add_hiddenPPi");
@@ -324,8 +324,8 @@ TEST_CASE("A replay that waits for builds ends when another thread wants the GPU
   bool passed = false;
   std::thread other([&] {
     entered.wait();
-    while (program.runtime().services().gate.is_open()) std::this_thread::yield();
-    program.runtime().services().gate.pass();
+    while (program.process().services().gate.is_open()) std::this_thread::yield();
+    program.process().services().gate.pass();
     passed = true;
     let_through.count_down();
   });
@@ -350,7 +350,7 @@ TEST_CASE("What other processes and whole contexts order is declined", "[replay]
     void* first = nullptr;
     auto* second = &adder;  // an event that nobody has recorded
     if (imported) {
-      program.runtime().services().recorder.event_imported(reinterpret_cast<CUevent>(second));
+      program.process().services().recorder.event_imported(reinterpret_cast<CUevent>(second));
     }
     unsigned flags = 0;
     program.steps(1, [&] {
@@ -386,7 +386,7 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
     std::size_t* to = &free;
     std::size_t* of = &total;
     void* const arguments[] = {&to, &of};
-    intercept::note_memory_call(program.runtime().services().memory, Simulation::get().driver,
+    intercept::note_memory_call(program.process().services().memory, Simulation::get().driver,
                                 contextune_fn_cuMemGetInfo_v2, &arguments[0], CUDA_SUCCESS);
     return free;
   };
@@ -395,7 +395,7 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
     adder.run();
     CHECK(free_bytes() < before);
     CHECK(shown() == before);
-    program.runtime().services().recorder.memory_wanted(4096);
+    program.process().services().recorder.memory_wanted(4096);
     CHECK(free_bytes() == before);
     CHECK(shown() == before);
     adder.run();

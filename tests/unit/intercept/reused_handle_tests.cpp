@@ -30,7 +30,7 @@ TEST_CASE("A handle that comes back after an unload is looked at anew", "[site]"
     const bool twin = round % 2 == 1;
     adder.function = simulation.function(module, twin ? "_Z8add_twinifPf" : "_Z3addifPf");
     program.steps(2, [&] { adder.run(program); });
-    program.runtime().submission().forget_kernels();
+    program.process().submission().forget_kernels();
     unload(module);
     for (const SeenLaunch& one : take_seen()) {
       CHECK(one.kernel == (twin ? "add_twin" : "add"));
@@ -53,7 +53,7 @@ TEST_CASE("Kernels that take turns at one handle stay what they are", "[site]") 
     CUmodule module = simulation.load(("simcuda image 1\nkernel " + kernel + "\n").c_str());
     adder.function = simulation.function(module, kernel.c_str());
     program.steps(1, [&] { adder.run(program); });
-    program.runtime().submission().forget_kernels();
+    program.process().submission().forget_kernels();
     unload(module);
     for (const SeenLaunch& one : take_seen()) REQUIRE(one.block == (round % 2 == 1 ? 256 : 64));
   }
@@ -107,7 +107,7 @@ TEST_CASE("A config's function is looked for anew after an unload", "[site]") {
     CUmodule module = simulation.load(images[round * round % 7 % 3].c_str());
     adder.function = simulation.function(module, "_Z3addifPf");
     program.steps(2, [&] { adder.run(program); });
-    program.runtime().submission().forget_kernels();
+    program.process().submission().forget_kernels();
     unload(module);
     for (const SeenLaunch& one : take_seen()) REQUIRE(one.kernel == "add_twin");
   }

@@ -197,8 +197,8 @@ TEST_CASE("Ranges that threads start and end side by side leave the region free"
   on_two_threads([&](int which) {
     for (int i = 0; i < 50'000; ++i) {
       const auto id = static_cast<std::uint64_t>(2 * i + which + 1);
-      program.runtime().regions().range(contextune_range_start, "", "step", id);
-      program.runtime().regions().range(contextune_range_end, "", nullptr, id);
+      program.process().regions().range(contextune_range_start, "", "step", id);
+      program.process().regions().range(contextune_range_end, "", nullptr, id);
     }
   });
   CHECK(program.armed == 0);
