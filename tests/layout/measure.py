@@ -3,8 +3,8 @@
     measure.py [SOURCE_DIR]
 
 Prints, of src and preload: files and lines of each room (a folder), includes that close a cycle over files
-or rooms, and the public functions and members of the ten largest classes in headers. A class is measured by
-its text: what clang-format has laid out, no templates that declare others."""
+or rooms, and the public functions and members of the ten largest classes in headers, by either of the two.
+A class is measured by its text: what clang-format has laid out, no templates that declare others."""
 
 import collections
 import pathlib
@@ -74,19 +74,25 @@ def classes():
     for file, text in texts.items():
         if not file.endswith(".hpp"):
             continue
-        plain = re.sub(r"//[^\n]*|\"(\\.|[^\"\\\n])*\"", "", text)
+        plain = re.sub(r"//[^\n]*|\"(\\.|[^\"\\\n])*\"", "", text).replace("operator=", "operator_")
         for match in re.finditer(r"^\s*(class|struct) (\w+)[^;{()]*\{", plain, re.MULTILINE):
-            access, functions, members, depth = match[1] == "struct", 0, 0, 0
+            access, functions, members, depth, in_list = match[1] == "struct", 0, 0, 0, 0
             statement = ""
             for sign in body_of(plain, match.end() - 1):
+                in_list += {"(": 1, ")": -1}.get(sign, 0)
+                if in_list > 0 or sign == ")":
+                    statement += sign if depth == 0 else ""
+                    continue
                 if depth == 0 and sign == ":" and statement.strip() in ("public", "private", "protected"):
                     access, statement = statement.strip() == "public", ""
                     continue
-                depth += {"{": 1, "}": -1, "(": 0}.get(sign, 0)
+                depth += {"{": 1, "}": -1}.get(sign, 0)
                 if depth == 0 and sign in ";}":
                     said = " ".join(statement.split())
                     is_type = re.match(r"(template <.*> )?(class|struct|enum|union|using|friend|static_assert)\b", said)
-                    if "(" in re.sub(r"\{.*|=.*|<[^<>]*>", "", said) and not is_type:
+                    if re.search(r"\) = delete$", said):
+                        pass
+                    elif "(" in re.sub(r"\{.*|=.*|<[^<>]*>", "", said) and not is_type:
                         functions += access
                     elif said and not is_type:
                         members += 1
@@ -114,6 +120,7 @@ for kind, edges in (("files", of_files), ("rooms", of_rooms)):
     for group in found:
         print(f"  {len(group)}: {' '.join(group)}")
 
-print("\npublic functions  members  class")
-for functions, members, name, file in sorted(classes(), reverse=True)[:10]:
-    print(f"{functions:16} {members:8}  {name} ({file})")
+for most in (0, 1):
+    print("\npublic functions  members  class")
+    for one in sorted(classes(), key=lambda one: (one[most], one), reverse=True)[:10]:
+        print("{:16} {:8}  {} ({})".format(*one))
