@@ -1,5 +1,4 @@
 # Sourced by run.sh: programs of two ranks, on two GPUs where there are two.
-gpus=$(nvidia-smi -L | grep -c '^GPU ')
 
 # same_winners NAME: both ranks have winners, and they are the same.
 same_winners() {

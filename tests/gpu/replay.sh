@@ -101,7 +101,7 @@ for turn in 1 2 3; do
 done
 compare auto_own_cupti 'event=(replay|fallback) ' --mode auto --region nvtx:step --auto -- \
   "$programs/own_cupti" --steps 300
-if [ "$(nvidia-smi -L | grep -c '^GPU ')" -gt 1 ]; then
+if [ "$gpus" -gt 1 ]; then
   compare auto_two_gpus 'reason=several_devices' --mode auto --region nvtx:step \
     --space "$regions_space" -- "$programs/two_gpus"
 fi

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs the test programs on this machine's GPU, bare and under contextune, and compares what they print.
-# Usage: tests/gpu/run.sh BUILD_FOLDER [replay | ranks | store]
+# Usage: tests/gpu/run.sh BUILD_FOLDER [replay | ranks | store | rest]
 # With `replay` only what is tuned in one visit of its region (replay.sh), with `ranks` only programs of
-# several processes (ranks.sh), with `store` only what is kept from run to run (store.sh). Prints a
-# table and closes with "N passed, N failed"; ends with 1 if anything failed. Logs stay in
+# several processes (ranks.sh), with `store` only what is kept from run to run (store.sh), with `rest` all but
+# these three. Prints a table and closes with "N passed, N failed"; ends with 1 if anything failed. Logs stay in
 # BUILD_FOLDER/gpu/runs.
 set -uo pipefail
-build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER [replay]}" && pwd)
+build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER [replay | ranks | store | rest]}" && pwd)
 only=${2:-all}
+gpus=$(nvidia-smi -L | grep -c '^GPU ') # that a program sees
+[ -z "${CUDA_VISIBLE_DEVICES+set}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
 most_seconds=${CONTEXTUNE_TEST_SECONDS:-240} # of one run of a program
 programs=$build/gpu
 runs=$programs/runs
@@ -113,8 +115,10 @@ if [ ! -x "$contextune" ]; then
   echo "$passed passed, $failed failed"
   exit 1
 fi
-source "$here/replay.sh"
-source "$here/store.sh"
+if [ "$only" != rest ]; then
+  source "$here/replay.sh"
+  source "$here/store.sh"
+fi
 space=$programs/regions.lua
 for form in static shared per_thread; do
   # Bare and tuned in alternation; the second tuned run has its own search again (nothing is stored).
@@ -143,14 +147,14 @@ done
 compare region_variants 'event=winner .*smooth.* config=[1-9]' --mode live --region nvtx:step \
   --space "$programs/region_variants.lua" -- "$programs/regions_static" --steps 40000
 
-if [ "$(nvidia-smi -L | grep -c '^GPU ')" -gt 1 ]; then
+if [ "$gpus" -gt 1 ]; then
   compare two_gpus 'event=winner .*device=1 .* config=[1-9]' --mode live --region nvtx:step --space "$space" -- \
     "$programs/two_gpus"
 else
   row two_gpus skipped "one GPU here"
 fi
 
-source "$here/ranks.sh"
+[ "$only" = rest ] || source "$here/ranks.sh"
 
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
 compare cublaslt_auto 'event=site' --mode live --auto --region profiler -- "$programs/cublaslt" --steps 15000
