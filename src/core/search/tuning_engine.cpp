@@ -9,8 +9,6 @@
 namespace contextune {
 namespace {
 
-/// Number of an entry that only shows which sites there are.
-
 /// The same for the same sites in any order.
 std::uint64_t situation_of(std::span<const SiteIndex> launched) {
   std::uint64_t sum = 0;
@@ -51,43 +49,14 @@ double region_seconds(const PassResult& result) {
 }  // namespace
 
 Tuning::Engine::Engine(const TuningOptions& options, TuningObserver& observer)
-    : options_(options), observer_(observer) {
+    : options_(options), observer_(observer), sites_(options_, observer), budget_(options_) {
   options_.n_repeat = std::max(1, options_.n_repeat);
   options_.n_warmup = std::max(0, options_.n_warmup);
 }
 
 SiteIndex Tuning::Engine::add_site(SiteSpec spec) {
-  if (spec.configs.empty()) {
-    throw Error("site '" + spec.name + "' has no configs; number 0 is its default");
-  }
-  if (spec.pinned && *spec.pinned >= spec.configs.size()) {
-    throw Error("site '" + spec.name + "' is pinned to config " + std::to_string(*spec.pinned) +
-                " and has " + std::to_string(spec.configs.size()));
-  }
-  if (spec.stored && spec.stored->config >= spec.configs.size()) spec.stored.reset();
-  if (sites_.size() >= options_.max_sites) {
-    if (!said_too_many_) {
-      said_too_many_ = true;
-      observer_.fallback(FallbackReason::TooManySites, no_site,
-                         "The region has more than " + std::to_string(options_.max_sites) +
-                             " sites; '" + spec.name + "' and all later ones run their default.");
-    }
-    return no_site;
-  }
-  const auto index = static_cast<SiteIndex>(sites_.size());
-  TuningSite& site = sites_.emplace_back();
-  site.spec = std::move(spec);
-  site.ready = site.spec.ready;
-  site.trivial = site.spec.pinned.has_value() || site.spec.configs.size() == 1;
-  site.known = site.spec.pinned.value_or(0);
-  if (site.trivial) {
-    site.reason = !site.spec.pinned   ? WinnerReason::Only
-                  : site.spec.by_size ? WinnerReason::Nearest
-                                      : WinnerReason::Pinned;
-    site.spec.stored.reset();
-  }
-  winners_.push_back(site.known);
-  if (site.ready) take_in(index);
+  const SiteIndex index = sites_.add(std::move(spec));
+  if (index != no_site && sites_[index].ready) take_in(index);
   return index;
 }
 
@@ -96,43 +65,33 @@ void Tuning::Engine::site_ready(SiteIndex index, std::span<const std::uint32_t> 
   TuningSite& site = sites_[index];
   site.ready = true;
   for (const std::uint32_t config : unusable)
-    if (config != 0 && config < site.spec.configs.size()) site.failed.insert(config);
-  if (site.failed.contains(site.known)) site.known = winners_[index] = 0;
+    if (config != 0 && config < site.spec.configs.size())
+      site.failed.emplace(config, TrialStatus::LaunchFailed);
+  if (site.failed.contains(site.known)) sites_.choose(index, 0);
   // A site that took a build is worth a generation, though the region may have been entered only
   // once.
   site.times_launched = std::max(site.times_launched, launches_to_count);
   take_in(index);
 }
 
-std::vector<std::uint32_t> Tuning::Engine::known_configs() const {
-  std::vector<std::uint32_t> configs;
-  configs.reserve(sites_.size());
-  for (const TuningSite& site : sites_) configs.push_back(site.known);
-  return configs;
-}
-
 PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
-  if (entered_) abandon_open_pass();
-  if (std::isnan(first_now_)) {
-    first_now_ = now;
-    observer_.stage(stage_, generation_);
-  }
-  last_now_ = now;
+  if (pending_.entered()) abandon_open_pass();
+  if (budget_.begin(now)) observer_.stage(stage_, sites_.generation());
+  budget_.reach(now);
   bounded_ = bounded;
   advance();
-  if (waited_ >= options_.result_patience &&
-      now - waiting_since_ >= options_.result_patience_seconds && !pending_.empty()) {
+  if (pending_.has_waited(options_.result_patience, options_.result_patience_seconds, now)) {
     give_up_waiting();
     advance();
   }
   ++entries_;
-  entered_ = true;
-  plan_ = known_configs();
+  pending_.enter();
+  plan_ = sites_.known_configs();
   // A winner that has to be shown again, or survived again, does not run before.
   for (SiteIndex index = 0; stage_ != Stage::Confirm && index < sites_.size(); ++index)
-    if (sites_[index].holds_back()) plan_[index] = winners_[index];
+    if (sites_[index].holds_back()) plan_[index] = sites_.winners()[index];
   PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
-  if (options_.store_knows && entries_ == 1 && sites_.empty()) {
+  if (options_.store_knows && entries_ == 1 && sites_.size() == 0) {
     plan.counted = true;
     return plan;
   }
@@ -141,13 +100,13 @@ PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
   if (stage_ == Stage::Finished) {
     if (std::any_of(sites_.begin(), sites_.end(), [](const auto& site) { return !site.ready; }))
       plan.waiting = Waiting::Builds;
-  } else if (bounded && trials_cost_too_much()) {
+  } else if (bounded && budget_.trials_cost_too_much()) {
     plan.waiting = Waiting::Budget;
   } else if (stage_ == Stage::Table) {
     if (!suspects_.empty()) {
       // Whatever one of them does, it is known which it was.
-      plan.counted = !sites_.empty() && pending_.empty();
-    } else if (generation_passes_ == 0 || table_has_work()) {
+      plan.counted = sites_.size() > 0 && pending_.all().empty();
+    } else if (sites_.table_passes() == 0 || table_has_work()) {
       // Who repeats the region can wait: then a site that is through runs its best config next.
       plan.counted = bounded || !a_site_waits();
     }
@@ -167,15 +126,15 @@ PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
     std::copy(configs.begin(), configs.end(), plan_.begin());
   }
   if (plan.counted) {
-    waited_ = 0;
+    pending_.stop_waiting();
+    pass.id = id;
     pass.configs = plan_;
     pass.measure = plan.measure;
-    plan.number = pass.number = passes_++;
-    open_ = id;
-    pending_.emplace(id, std::move(pass));
+    plan.number = pass.number = budget_.count_pass();
+    pending_.open(std::move(pass));
   } else if (plan.waiting == Waiting::Nothing && stage_ != Stage::Finished) {
     plan.waiting = Waiting::Results;
-    if (waited_++ == 0) waiting_since_ = now;
+    pending_.wait(now);
   }
   plan.configs = plan_;
   return plan;
@@ -184,7 +143,7 @@ PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
 void Tuning::Engine::plan_trials(PendingPass& pass) {
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     const TuningSite& site = sites_[index];
-    if (site.generation != generation_ || !site.progress || site.settled) continue;
+    if (!sites_.is_current(site) || !site.progress || site.settled) continue;
     const Step step = site.progress->next();
     if (step.kind != Step::Kind::Run) continue;
     plan_[index] = site.progress->runs(step);
@@ -194,22 +153,17 @@ void Tuning::Engine::plan_trials(PendingPass& pass) {
 
 void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
                               std::span<const SiteIndex> failed, double now) {
-  if (!entered_) return;
-  last_now_ = now;
-  PendingPass* pass = open_ == id ? &pending_.at(id) : nullptr;
-  if (open_ && pass == nullptr) return;  // the end of another entry
-  entered_ = false;
-  open_.reset();
-  if (pass != nullptr) {
-    pass->ended = true;
-    if (stage_ == Stage::Table) ++generation_passes_;
-  }
+  if (!pending_.entered()) return;
+  budget_.reach(now);
+  if (!pending_.may_end(id)) return;  // the end of another entry
+  PendingPass* const pass = pending_.end_entry();
+  if (pass != nullptr && stage_ == Stage::Table) sites_.count_table_pass();
   std::vector<SiteIndex> known;
   for (const SiteIndex index : launched) {
     if (index >= sites_.size()) continue;
     known.push_back(index);
     ++sites_[index].times_launched;
-    sites_[index].last_launched = generation_passes_;
+    sites_[index].last_launched = sites_.table_passes();
   }
   const auto among = [](std::span<const SiteIndex> list, SiteIndex index) {
     return std::find(list.begin(), list.end(), index) != list.end();
@@ -220,7 +174,7 @@ void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
     any_failed = true;
     int iteration = 0;
     // A site that came in this entry ran what was known of it.
-    const std::uint32_t config = index < plan_.size() ? plan_[index] : winners_[index];
+    const std::uint32_t config = index < plan_.size() ? plan_[index] : sites_.winners()[index];
     if (pass != nullptr) {
       for (PlannedTrial& trial : pass->trials) {
         if (trial.site != index) continue;
@@ -242,31 +196,27 @@ void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
     if (pass->experiment == experiment_.number()) {
       experiment_.settle(pass->slot, {std::numeric_limits<double>::infinity(), pass->situation});
     }
-    pending_.erase(id);
+    pending_.take(id);
   }
   advance();
 }
 
 void Tuning::Engine::add_result(const PassResult& result, double now) {
-  last_now_ = std::max(last_now_, now);
-  const auto at = pending_.find(result.pass);
-  if (at == pending_.end() || !at->second.ended) return;
-  resolve(at, result.lost ? nullptr : &result);
+  budget_.reach_at_least(now);
+  if (!pending_.has_ended(result.pass)) return;
+  resolve(pending_.take(result.pass), result.lost ? nullptr : &result);
   advance();
 }
 
-void Tuning::Engine::resolve(std::map<PassId, PendingPass>::iterator at, const PassResult* result) {
-  const PendingPass pass = std::move(at->second);
-  pending_.erase(at);
+void Tuning::Engine::resolve(const PendingPass& pass, const PassResult* result) {
   if (result != nullptr && !result->throttled) {
     const double seconds = region_seconds(*result);
     if (std::isfinite(seconds)) {
       std::vector<std::uint32_t> tried;
-      for (std::size_t i = 0; i < pass.configs.size(); ++i)
-        if (sites_[i].generation == generation_ && !sites_[i].trivial)
-          tried.push_back(pass.configs[i]);
+      for (SiteIndex i = 0; i < pass.configs.size(); ++i)
+        if (sites_.is_current(sites_[i]) && !sites_[i].trivial) tried.push_back(pass.configs[i]);
       baseline_.add(pass.measure, pass.situation, tried, seconds);
-      trials_cost_ += baseline_.excess(pass.measure, pass.situation, seconds);
+      budget_.charge(baseline_.excess(pass.measure, pass.situation, seconds));
     }
   }
   if (pass.stage == Stage::Table) {
@@ -296,7 +246,7 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
   if (!counts) return;
   for (const SiteIndex index : pass.launched) {
     TuningSite& site = sites_[index];
-    if (site.progress || site.generation != generation_) continue;
+    if (site.progress || !sites_.is_current(site)) continue;
     const SiteResult* seen = find_result(result, index);
     if (seen == nullptr || !usable(*seen, site.known)) continue;
     site.launches = std::max(1U, seen->launches);
@@ -359,16 +309,12 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
 }
 
 void Tuning::Engine::abandon_open_pass() {
-  entered_ = false;
-  if (!open_) return;
-  const auto at = pending_.find(*open_);
-  open_.reset();
-  if (at == pending_.end()) return;
+  PendingPass* const pass = pending_.end_entry();
+  if (pass == nullptr) return;
   // Nothing is known of what it launched: no site has used a step of its schedule.
-  at->second.trials.clear();
-  at->second.ended = true;
-  if (stage_ == Stage::Table) ++generation_passes_;
-  resolve(at, nullptr);
+  pass->trials.clear();
+  if (stage_ == Stage::Table) sites_.count_table_pass();
+  resolve(pending_.take(pass->id), nullptr);
 }
 
 bool Tuning::Engine::finished() const {
@@ -376,11 +322,6 @@ bool Tuning::Engine::finished() const {
          std::none_of(sites_.begin(), sites_.end(), [this](const TuningSite& site) {
            return !site.trivial && !site.generation && (!site.ready || wants_generation(site));
          });
-}
-
-double Tuning::Engine::tuning_seconds() const {
-  if (std::isnan(first_now_)) return 0;
-  return (stage_ == Stage::Finished ? finished_at_ : last_now_) - first_now_;
 }
 
 }  // namespace contextune

@@ -58,12 +58,14 @@ std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site)
   });
   if (site.spec.objective == Objective::Region) return configs;
 
-  std::erase_if(configs, [&](std::uint32_t config) { return std::isnan(own_cost(site, config)); });
+  std::erase_if(configs, [&](std::uint32_t config) {
+    return std::isnan(site.cost(config, options_.selection));
+  });
   std::stable_sort(configs.begin(), configs.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return own_cost(site, a) < own_cost(site, b);
+    return site.cost(a, options_.selection) < site.cost(b, options_.selection);
   });
   if (configs.empty()) return configs;
-  const double best = own_cost(site, configs.front());
+  const double best = site.cost(configs.front(), options_.selection);
   const auto most = static_cast<std::size_t>(std::max(1, options_.refine_candidates)) *
                     (site.in_pieces ? pieces_factor : 1);
   std::size_t kept = 0;
@@ -71,7 +73,7 @@ std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site)
     const double far = site.in_pieces ? pieces_reach : coupling_reach;
     const double reach = kept < most ? far : close_reach;
     if (kept >= std::max(most, most_candidates)) break;
-    if (own_cost(site, configs[kept]) > best * (1 + reach)) break;
+    if (site.cost(configs[kept], options_.selection) > best * (1 + reach)) break;
     ++kept;
   }
   configs.resize(kept);
@@ -81,19 +83,19 @@ std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site)
 void Tuning::Engine::start_refine() {
   double total = 0;
   for (const TuningSite& site : sites_) {
-    const double cost = own_cost(site, site.known);
-    if (site.generation == generation_ && std::isfinite(cost)) total += cost * site.launches;
+    const double cost = site.cost(site.known, options_.selection);
+    if (sites_.is_current(site) && std::isfinite(cost)) total += cost * site.launches;
   }
   refined_sites_.clear();
   std::vector<RefineSite> refined;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     const TuningSite& site = sites_[index];
-    if (site.generation != generation_ || site.trivial || site.is_stored() || stalled(site))
+    if (!sites_.is_current(site) || site.trivial || site.is_stored() || sites_.stalled(site))
       continue;
     // A site that the table's times misjudge has to be compared otherwise, with or without
     // neighbours.
     if (!options_.refine && !site.in_pieces) continue;
-    const double cost = own_cost(site, site.known);
+    const double cost = site.cost(site.known, options_.selection);
     if (std::isfinite(cost) && cost * site.launches < least_share * total) continue;
     std::vector<std::uint32_t> candidates = candidates_of(site);
     const bool choice =
@@ -115,7 +117,7 @@ void Tuning::Engine::start_refine() {
   RefineLimits limits;
   limits.max_rounds = options_.refine_rounds;
   limits.max_passes = std::max(most_refine_passes,
-                               most_refine_share * static_cast<std::size_t>(generation_passes_));
+                               most_refine_share * static_cast<std::size_t>(sites_.table_passes()));
   limits.at_once = options_.look_seconds > 0;
   if (limits.at_once && total > 0)
     limits.race.passes_at_once = static_cast<std::size_t>(
@@ -129,23 +131,23 @@ bool Tuning::Engine::experiment_advances() {
   std::vector<Assignment> batch;
   if (stage_ == Stage::Refine) {
     for (const Assignment& positions : refine_->batch()) {
-      Assignment configs = known_configs();
+      Assignment configs = sites_.known_configs();
       for (std::size_t i = 0; i < positions.size(); ++i) configs[refined_sites_[i]] = positions[i];
       batch.push_back(std::move(configs));
     }
     if (batch.empty()) return false;
     // The first pass after CUPTI was closed is not like the others.
     const bool first = std::exchange(first_after_cupti_, false);
-    if (first) batch.insert(batch.begin(), known_configs());
+    if (first) batch.insert(batch.begin(), sites_.known_configs());
     experiment_.start(std::move(batch), first ? 1 : 0);
     return experiment_.has_next();
   }
-  const Assignment winners = known_configs();
+  const Assignment winners = sites_.known_configs();
   Assignment defaults = winners;
   if (left_out_) {
     defaults[*left_out_] = sites_[*left_out_].base();
   } else {
-    for (const SiteIndex index : changed_sites()) defaults[index] = sites_[index].base();
+    for (const SiteIndex index : sites_.changed()) defaults[index] = sites_[index].base();
   }
   for (const bool with_winners : comparison_->batch())
     batch.push_back(with_winners ? winners : defaults);
@@ -161,7 +163,7 @@ void Tuning::Engine::take_refined() {
   for (std::size_t i = 0; i < best.size(); ++i) {
     TuningSite& site = sites_[refined_sites_[i]];
     if (site.known == best[i] || site.failed.contains(best[i])) continue;
-    site.known = winners_[refined_sites_[i]] = best[i];
+    sites_.choose(refined_sites_[i], best[i]);
     site.reason = WinnerReason::Region;
   }
   refine_.reset();
@@ -174,7 +176,7 @@ void Tuning::Engine::start_confirm() {
   confirm_event_ = {};
   shown_ = has_less_ = false;
   left_out_.reset();
-  if (!options_.confirm || changed_sites().empty()) {
+  if (!options_.confirm || sites_.changed().empty()) {
     observer_.confirm(confirm_event_);
     finish_generation();
     return;
@@ -187,7 +189,7 @@ void Tuning::Engine::skip_failed_slots() {
   while (experiment_.has_next()) {
     const Assignment& configs = experiment_.next();
     bool failed = false;
-    for (std::size_t i = 0; i < configs.size(); ++i)
+    for (SiteIndex i = 0; i < configs.size(); ++i)
       failed = failed || sites_[i].failed.contains(configs[i]);
     if (!failed) return;
     const std::size_t slot = experiment_.next_slot();
@@ -208,7 +210,7 @@ ConfirmLimits Tuning::Engine::confirm_limits() const {
 
 void Tuning::Engine::try_winners() {
   ++confirm_event_.tries;
-  tried_sites_ = changed_sites();
+  tried_sites_ = sites_.changed();
   ConfirmLimits limits = confirm_limits();
   limits.least_gain = options_.least_gain;
   comparison_.emplace(limits);
@@ -231,8 +233,8 @@ void Tuning::Engine::finish_try() {
     return;
   }
   // A winner that could not be launched any more has left by itself.
-  if (changed_sites() == tried_sites_) drop_least_gain();
-  if (changed_sites().empty() || confirm_event_.tries >= most_tries) {
+  if (sites_.changed() == tried_sites_) drop_least_gain();
+  if (sites_.changed().empty() || confirm_event_.tries >= most_tries) {
     finish_confirm(ConfirmVerdict::Defaults);
   } else {
     try_winners();
@@ -241,11 +243,11 @@ void Tuning::Engine::finish_try() {
 
 void Tuning::Engine::start_leaving_out() {
   pair_scatter_ = comparison_->scatter();
-  std::vector<SiteIndex> order = changed_sites();
+  std::vector<SiteIndex> order = sites_.changed();
   // The winner that seems to gain least is the likeliest to be of no use, and those after it are
   // compared without it.
   std::stable_sort(order.begin(), order.end(), [&](SiteIndex a, SiteIndex b) {
-    return own_gain(sites_[a]) < own_gain(sites_[b]);
+    return sites_[a].gain(options_.selection) < sites_[b].gain(options_.selection);
   });
   left_out_pairs_ = static_cast<int>(most_left_out_passes / (2 * order.size()));
   to_leave_out_.assign(order.begin(), order.end());
@@ -266,7 +268,7 @@ bool Tuning::Engine::is_clear(const TuningSite& site) {
 
 void Tuning::Engine::leave_out_next() {
   left_out_.reset();
-  tried_sites_ = changed_sites();
+  tried_sites_ = sites_.changed();
   std::erase_if(to_leave_out_, [&](SiteIndex index) {
     return std::find(tried_sites_.begin(), tried_sites_.end(), index) == tried_sites_.end();
   });
@@ -292,7 +294,7 @@ void Tuning::Engine::leave_out_next() {
 }
 
 void Tuning::Engine::finish_left_out() {
-  if (changed_sites() != tried_sites_) {
+  if (sites_.changed() != tried_sites_) {
     // A winner that could not be launched any more has left, so this compared with nothing.
     has_less_ = true;
     leave_out_next();
@@ -307,8 +309,7 @@ void Tuning::Engine::finish_left_out() {
                       comparison_->gain(), comparison_->bound(), comparison_->pairs()});
   to_leave_out_.pop_front();
   if (!kept) {
-    site.drop_to_base();
-    winners_[index] = site.known;
+    sites_.drop_to_base(index);
     has_less_ = true;
   }
   leave_out_next();
@@ -320,22 +321,19 @@ void Tuning::Engine::cut_confirm_short() {
 }
 
 void Tuning::Engine::drop_least_gain() {
-  const std::vector<SiteIndex> changed = changed_sites();
+  const std::vector<SiteIndex> changed = sites_.changed();
   if (changed.empty()) return;
-  const auto least = std::min_element(
-      changed.begin(), changed.end(),
-      [&](SiteIndex a, SiteIndex b) { return own_gain(sites_[a]) < own_gain(sites_[b]); });
-  sites_[*least].drop_to_base();
-  winners_[*least] = sites_[*least].known;
+  const auto least =
+      std::min_element(changed.begin(), changed.end(), [&](SiteIndex a, SiteIndex b) {
+        return sites_[a].gain(options_.selection) < sites_[b].gain(options_.selection);
+      });
+  sites_.drop_to_base(*least);
 }
 
 void Tuning::Engine::finish_confirm(ConfirmVerdict verdict) {
   confirm_event_.verdict = verdict;
   if (verdict == ConfirmVerdict::Defaults) {
-    for (const SiteIndex index : changed_sites()) {
-      sites_[index].drop_to_base();
-      winners_[index] = sites_[index].known;
-    }
+    for (const SiteIndex index : sites_.changed()) sites_.drop_to_base(index);
     observer_.fallback(FallbackReason::NotConfirmed, no_site,
                        "The region was not shown to be faster with the winners in " +
                            std::to_string(confirm_event_.tries) +

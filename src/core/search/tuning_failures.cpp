@@ -84,16 +84,16 @@ void Tuning::Engine::time_out(SiteIndex index, std::uint32_t config, int iterati
 }
 
 void Tuning::Engine::overrun(double now) {
-  last_now_ = std::max(last_now_, now);
+  budget_.reach_at_least(now);
   if (stage_ == Stage::Finished) return;
-  overran_ = said_over_budget_ = true;
+  budget_.overrun();
   const auto tried = under_way();
   std::string blame;
   if (tried.size() == 1) {
     const auto [index, config] = tried.front();
     time_out(index, config, 0, no_sample);
     TrialEvent event;
-    event.pass = pending_.begin()->second.number;
+    event.pass = pending_.all().begin()->second.number;
     event.site = index;
     event.config = config;
     event.seconds = no_sample;
@@ -116,12 +116,11 @@ void Tuning::Engine::overrun(double now) {
 
 std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() const {
   std::vector<std::pair<SiteIndex, std::uint32_t>> tried;
-  for (const auto& [id, pass] : pending_) {
+  for (const auto& [id, pass] : pending_.all()) {
     for (SiteIndex index = 0; index < pass.configs.size(); ++index) {
       const TuningSite& site = sites_[index];
       const std::uint32_t config = pass.configs[index];
-      if (site.generation != generation_ || site.trivial || config == 0 || config == site.known)
-        continue;
+      if (!sites_.is_current(site) || site.trivial || config == 0 || config == site.known) continue;
       // A config that has ended once is not the first to think of.
       const auto came = [](double sample) { return !std::isnan(sample); };
       if (site.progress) {
@@ -140,14 +139,12 @@ std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() con
 void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config, const std::string& detail,
                                    Rejection why) {
   if (index >= sites_.size() || config >= sites_[index].spec.configs.size()) return;
-  if (!give_up_config(index, config)) return;
-  TuningSite& site = sites_[index];
   const bool is_wrong = why == Rejection::Wrong;
-  if (site.progress) {
-    site.progress->fail(config, -site.spec.n_warmup.value_or(options_.n_warmup),
-                        is_wrong ? TrialStatus::WrongResult : TrialStatus::NotCompared);
-  }
-  (is_wrong ? site.wrong : site.uncompared).insert(config);
+  const TrialStatus status = is_wrong ? TrialStatus::WrongResult : TrialStatus::NotCompared;
+  if (!give_up_config(index, config, status)) return;
+  TuningSite& site = sites_[index];
+  if (site.progress)
+    site.progress->fail(config, -site.spec.n_warmup.value_or(options_.n_warmup), status);
   observer_.fallback(is_wrong ? FallbackReason::WrongResult : FallbackReason::NotCompared, index,
                      detail);
 }
@@ -157,17 +154,17 @@ void Tuning::Engine::keep_default(SiteIndex index) {
   TuningSite& site = sites_[index];
   for (std::uint32_t config = 1; config < site.spec.configs.size(); ++config)
     (void)give_up_config(index, config);
-  site.known = winners_[index] = 0;
+  sites_.choose(index, 0);
   site.settled = site.trivial = true;
   site.reason = WinnerReason::NoSamples;
 }
 
-bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config) {
+bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config, TrialStatus why) {
   TuningSite& site = sites_[index];
   // The default that fails is the program's own affair.
-  if (config == 0 || !site.failed.insert(config).second) return false;
+  if (config == 0 || !site.failed.emplace(config, why).second) return false;
   if (site.known == config) {
-    site.known = winners_[index] = 0;
+    sites_.choose(index, 0);
     site.reason = WinnerReason::Failed;
   }
   if (refine_) {
@@ -180,12 +177,12 @@ bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config) {
 }
 
 void Tuning::Engine::give_up_waiting() {
-  const std::uint64_t waited = std::exchange(waited_, 0);
+  const std::uint64_t waited = pending_.stop_waiting();
   observer_.fallback(FallbackReason::LateResults, no_site,
-                     "The results of " + std::to_string(pending_.size()) +
+                     "The results of " + std::to_string(pending_.all().size()) +
                          " passes did not come in " + std::to_string(waited) +
                          " entries and count as missing.");
-  while (!pending_.empty()) resolve(pending_.begin(), nullptr);
+  while (!pending_.all().empty()) resolve(pending_.take(pending_.all().begin()->first), nullptr);
 }
 
 }  // namespace contextune

@@ -20,8 +20,9 @@ void Tuning::Engine::take_suspicions(SiteIndex index) {
   if (site.spec.pinned) return;
   for (const std::uint32_t config : site.spec.suspicions.blamed) {
     if (config == 0 || config >= site.spec.configs.size()) continue;
-    site.crashed.insert(config);
-    if (!give_up_config(index, config)) continue;
+    const bool is_new = give_up_config(index, config);
+    site.failed[config] = TrialStatus::Crashed;
+    if (!is_new) continue;
     // Where the ranks' configs are only numbered, whoever knows their values adds them.
     const Config& values = site.spec.configs[config];
     observer_.fallback(FallbackReason::ConfigCrashed, index,
@@ -55,17 +56,17 @@ void Tuning::Engine::leave_suspect(SiteIndex index, bool survived) {
   if (site.failed.contains(site.spec.stored->config)) survived = false;
   site.suspected = false;
   if (survived) {
-    if (!site.spec.stored->needs_confirm) winners_[index] = site.known;
+    if (!site.spec.stored->needs_confirm) sites_.choose(index, site.known);
     return;
   }
   // The next run tries it again: what is stored of it stays.
   site.spec.stored.reset();
-  site.known = winners_[index] = 0;
+  sites_.choose(index, 0);
   site.reason = WinnerReason::NoSamples;
 }
 
 void Tuning::Engine::give_up_suspects() {
-  for (const Suspect& suspect : std::exchange(suspects_, {}))
+  for (const SuspectConfig& suspect : std::exchange(suspects_, {}))
     if (sites_[suspect.site].suspected) leave_suspect(suspect.site, false);
 }
 
@@ -91,7 +92,7 @@ void Tuning::Engine::take_stored(SiteIndex index) {
   site.known = site.spec.stored->config;
   site.reason = WinnerReason::Stored;
   site.trivial = site.spec.stored->holds() && !site.suspected;
-  if (!site.holds_back()) winners_[index] = site.known;
+  if (!site.holds_back()) sites_.choose(index, site.known);
 }
 
 bool Tuning::Engine::store_settles_all() const {
@@ -110,13 +111,12 @@ void Tuning::Engine::tune_anew() {
   bool any = false;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     TuningSite& site = sites_[index];
-    if (site.generation != generation_ || !site.spec.stored || !site.spec.stored->needs_confirm)
-      continue;
+    if (!sites_.is_current(site) || !site.spec.stored || !site.spec.stored->needs_confirm) continue;
     site.spec.stored.reset();
     site.generation.reset();
     site.progress.reset();
     site.settled = false;
-    site.known = winners_[index] = 0;
+    sites_.choose(index, 0);
     site.reason = WinnerReason::NoSamples;
     any = true;
   }
