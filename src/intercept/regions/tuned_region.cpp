@@ -60,8 +60,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
         takes == Takes::All ? Objective::Own : Objective::Region);
   }
   if (may_replay(options, services)) {
-    replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_,
-                                             collectives_.get());
+    replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_);
   }
   if (options.flush_l2 && !flush_l2_) {
     services.log.fault(

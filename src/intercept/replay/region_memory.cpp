@@ -1,20 +1,38 @@
-// The memory that a replay puts back: which it is, and what of it is copied.
-#include <unistd.h>
+#include "intercept/replay/region_memory.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <exception>
 #include <string>
 #include <utility>
 
+#include "intercept/memory/process_memory.hpp"
+#include "intercept/program/idle_wait.hpp"
+#include "intercept/replay/declined.hpp"
 #include "intercept/replay/program_memory.hpp"
-#include "intercept/replay/region_replay.hpp"
+#include "intercept/replay/recorder.hpp"
 
 namespace contextune::intercept {
-gpu::BlockStore::Limits RegionReplay::copy_limits() const {
+namespace {
+
+constexpr double release_seconds = 0.5;
+constexpr int most_busy_drops = 8;
+
+}  // namespace
+
+void RegionMemory::find_context() {
+  const gpu::Driver& driver = services_.driver;
+  if (driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS || context_ == nullptr) {
+    decline_for(FallbackReason::UnknownMemory, "No context is current where the region begins.",
+                true);
+  }
+  device_ = gpu::current_device(driver).value_or(-1);
+}
+
+gpu::BlockStore::Limits RegionMemory::copy_limits() const {
   return intercept::copy_limits(services_.driver, options_.replay_memory);
 }
 
-bool RegionReplay::lacks(std::size_t bytes) const noexcept {
+bool RegionMemory::lacks(std::size_t bytes) const noexcept {
   constexpr std::size_t of_driver = std::size_t{64} << 20U;  // what it takes in larger pieces
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -22,7 +40,7 @@ bool RegionReplay::lacks(std::size_t bytes) const noexcept {
   return !known || free_bytes < of_driver || free_bytes - of_driver < bytes;
 }
 
-std::vector<gpu::MemoryRange> RegionReplay::footprint() {
+std::vector<gpu::MemoryRange> RegionMemory::footprint() {
   try {
     return program_memory(services_, context_, device_);
   } catch (const MemoryObstacle& obstacle) {
@@ -30,7 +48,7 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
   }
 }
 
-void RegionReplay::note_variables() {
+void RegionMemory::note_variables() {
   try {
     intercept::note_variables(services_, context_, device_);
   } catch (const MemoryObstacle& obstacle) {
@@ -38,7 +56,7 @@ void RegionReplay::note_variables() {
   }
 }
 
-void RegionReplay::prepare() {
+void RegionMemory::prepare() {
   auto ranges = footprint();
   host_.emplace();
   if (!host_->begin(services_.memory.allocations().all())) {
@@ -61,7 +79,7 @@ void RegionReplay::prepare() {
   }
 }
 
-std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kernel) {
+std::optional<Recording::Obstacle> RegionMemory::look_at(const KnownKernel& kernel) {
   const auto obstacle = [&](FallbackReason reason, std::string text) {
     return Recording::Obstacle{reason, "Kernel " + kernel.identity.name + ": " + std::move(text),
                                false};
@@ -92,7 +110,15 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
   return std::nullopt;
 }
 
-void RegionReplay::learn() {
+void RegionMemory::finish() {
+  try {
+    if (!memory_->finish()) learn();
+  } catch (const gpu::NoRoom& error) {
+    decline_for(FallbackReason::ReplayMemory, error.what());
+  }
+}
+
+void RegionMemory::learn() {
   for (const gpu::MemoryRange& block : memory_->dirty()) {
     const auto allocation = services_.memory.allocations().find(block.begin);
     const gpu::MemoryRange whole =
@@ -107,22 +133,59 @@ void RegionReplay::learn() {
               true);
 }
 
-void RegionReplay::memory_is_lost(const std::string& why) noexcept {
-  // Another thread ends the program, and what it has of device memory nobody can look at any more.
-  if (gpu::has_ended(services_.driver)) {
-    (void)host_->put_back();
-    return decline({FallbackReason::ReplayFailed,
-                    "The program ended, and the driver with it, before the replay did.", false});
+std::optional<Recording::Obstacle> RegionMemory::drop(std::optional<std::size_t> wanted) noexcept {
+  const std::unique_lock lock(memory_mutex_, std::try_to_lock);
+  // Another thread is at it, or may be at look_at.
+  if (in_use_.load() || !lock || services_.recorder.busy() || services_.recorder.active())
+    return std::nullopt;
+  try {
+    if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
+    // Waiting for the GPU ends a capture, and so does freeing.
+    if (unneeded_.empty() || services_.captures.any()) return std::nullopt;
+    if (!wanted && busy_drops_ == most_busy_drops) {
+      return Recording::Obstacle{
+          FallbackReason::NotIdle,
+          "The GPU was at work whenever copies were to be freed, so no more are made.", false};
+    }
+    // Freeing waits for all work of the context, and that may itself wait for what the program does
+    // next: then it is tried again at the next visit. Where the program would not get what it
+    // wants, it waits as long as it is let.
+    std::string why;
+    const double most = wanted && lacks(*wanted) ? idle_seconds : release_seconds;
+    const double seconds = std::max(0.0, most - busy_seconds(context_));
+    if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
+      ++busy_drops_;
+      return std::nullopt;
+    }
+  } catch (const std::exception&) {
+    return std::nullopt;  // no memory to note it, or no thread to wait with
   }
-  std::string text = "contextune: the replay of region '" + region_.name() +
-                     "' failed and the program's memory cannot be put back: " + why +
-                     "; the program is stopped here, since its results would be wrong.";
-  // Its process ends by our own hand, whoever looks after it.
-  const std::string next = services_.store.journal().hung();
-  text += next.empty() ? " Run it with --mode live.\n" : " " + next + "\n";
-  services_.log.fault(text);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  std::abort();
+  unneeded_.clear();
+  busy_drops_ = 0;
+  note_own_bytes();
+  return std::nullopt;
+}
+
+void RegionMemory::note_own_bytes() noexcept {
+  std::size_t bytes = memory_ == nullptr ? 0 : memory_->costs().device_bytes;
+  for (const auto& one : unneeded_) bytes += one->costs().device_bytes;
+  const auto difference = static_cast<std::ptrdiff_t>(bytes - own_bytes_);
+  services_.memory.own_bytes().add(device_, difference);
+  own_bytes_ = bytes;
+}
+
+void RegionMemory::forget_context(CUcontext context, bool gone) noexcept {
+  if (context != context_ || is_dropped()) return;
+  services_.recorder.obstruct(FallbackReason::ReplayAllocation, "The region destroys a context.",
+                              true);
+  if (!gone) (void)drop(0);
+  if (services_.recorder.busy()) return;  // by another thread, whose context the program destroys
+  const std::lock_guard lock(memory_mutex_);
+  // Memory that could not be freed goes with the context; its addresses will be other memory's.
+  (void)memory_.release();
+  for (auto& one : unneeded_) (void)one.release();
+  unneeded_.clear();
+  note_own_bytes();
 }
 
 }  // namespace contextune::intercept
