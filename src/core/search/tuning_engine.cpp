@@ -49,7 +49,12 @@ double region_seconds(const PassResult& result) {
 }  // namespace
 
 Tuning::Engine::Engine(const TuningOptions& options, TuningObserver& observer)
-    : options_(options), observer_(observer), sites_(options_, observer), budget_(options_) {
+    : options_(options),
+      observer_(observer),
+      sites_(options_, observer),
+      budget_(options_),
+      refinement_(options_, sites_),
+      confirmation_(options_, observer, sites_) {
   options_.n_repeat = std::max(1, options_.n_repeat);
   options_.n_warmup = std::max(0, options_.n_warmup);
 }
@@ -119,7 +124,7 @@ PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
     plan.measure = plan.counted ? Measure::Activity : Measure::Nothing;
   } else if (experiment_.has_next()) {
     plan.counted = true;
-    plan.measure = stage_ == Stage::Refine ? refine_measure_ : Measure::Span;
+    plan.measure = stage_ == Stage::Refine ? refinement_.measure() : Measure::Span;
     pass.slot = experiment_.next_slot();
     pass.experiment = experiment_.number();
     const Assignment& configs = experiment_.take_next();

@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/search/confirm.hpp"
+#include "core/search/confirmation.hpp"
 #include "core/search/experiment.hpp"
 #include "core/search/pending_passes.hpp"
-#include "core/search/refine.hpp"
+#include "core/search/refinement.hpp"
 #include "core/search/region_baseline.hpp"
-#include "core/search/selection.hpp"
 #include "core/search/tuning.hpp"
 #include "core/search/tuning_budget.hpp"
 #include "core/search/tuning_sites.hpp"
@@ -22,7 +21,7 @@ namespace contextune {
 
 /// The state behind Tuning; see there. tuning_engine.cpp holds entries and results,
 /// tuning_failures.cpp what is given up, tuning_stages.cpp what follows from them,
-/// tuning_stored.cpp what is known before, tuning_experiments.cpp refine and confirm.
+/// tuning_stored.cpp what is known before.
 class Tuning::Engine {
  public:
   Engine(const TuningOptions& options, TuningObserver& observer);
@@ -79,6 +78,8 @@ class Tuning::Engine {
 
   // tuning_stages.cpp
   void advance();
+  /// Passes with a config that has failed since they were planned are not run.
+  void skip_failed_slots();
   void take_in(SiteIndex index);
   void admit(SiteIndex index);
   [[nodiscard]] bool generation_is_open() const;
@@ -90,6 +91,9 @@ class Tuning::Engine {
   [[nodiscard]] bool a_site_waits() const;
   void enter(Stage stage);
   void finish_table();
+  void start_confirm();
+  void finish_refine();
+  void finish_confirm();
   void finish_generation();
   [[nodiscard]] NoisePrior region_noise() const;
 
@@ -105,48 +109,16 @@ class Tuning::Engine {
   /// Sites whose stored winners were not shown to be faster again form the next generation.
   void tune_anew();
 
-  // tuning_experiments.cpp
-  void start_refine();
-  [[nodiscard]] std::vector<std::uint32_t> candidates_of(const TuningSite& site) const;
-  void take_refined();
-  void start_confirm();
-  void skip_failed_slots();
-  [[nodiscard]] ConfirmLimits confirm_limits() const;
-  void try_winners();
-  void finish_try();
-  /// Every winner of those that were shown together is left out once.
-  void start_leaving_out();
-  /// By its own times alone: all of the winner's are below all that it has to be better than.
-  [[nodiscard]] static bool is_clear(const TuningSite& site);
-  void leave_out_next();
-  void finish_left_out();
-  /// Nothing more is compared: what was shown stays.
-  void cut_confirm_short();
-  void drop_least_gain();
-  void finish_confirm(ConfirmVerdict verdict);
-  [[nodiscard]] bool experiment_advances();
-
   TuningOptions options_;
   TuningObserver& observer_;
   TuningSites sites_;
   TuningBudget budget_;
 
   Stage stage_ = Stage::Table;
-  Measure refine_measure_ = Measure::Activity;
-  bool first_after_cupti_ = false;
-  bool bounded_ = true;                   ///< the program makes the entries
-  std::vector<SiteIndex> refined_sites_;  ///< by position in the refinement
-  std::optional<Refine> refine_;
-  std::optional<Comparison> comparison_;
-  Experiment experiment_;
-  ConfirmEvent confirm_event_;
-  std::vector<SiteIndex> tried_sites_;
-  bool shown_ = false;      ///< the region was, with the winners together
-  bool has_less_ = false;   ///< than what was shown together
-  int left_out_pairs_ = 0;  ///< most for one site
-  Scatter pair_scatter_;    ///< of what was shown together
-  std::deque<SiteIndex> to_leave_out_;
-  std::optional<SiteIndex> left_out_;  ///< what is compared is the region without this winner
+  bool bounded_ = true;  ///< the program makes the entries
+  Refinement refinement_;
+  Confirmation confirmation_;
+  Experiment experiment_;  ///< of either
 
   std::deque<SuspectConfig> suspects_;  ///< of this generation, before its table
   PendingPasses pending_;

@@ -167,12 +167,7 @@ bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config, Trial
     sites_.choose(index, 0);
     site.reason = WinnerReason::Failed;
   }
-  if (refine_) {
-    const auto at = std::find(refined_sites_.begin(), refined_sites_.end(), index);
-    if (at != refined_sites_.end()) {
-      refine_->exclude(static_cast<std::size_t>(at - refined_sites_.begin()), config);
-    }
-  }
+  refinement_.exclude(index, config);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/search/selection.hpp"
 #include "core/search/statistics.hpp"
 #include "core/search/tuning_engine.hpp"
 
@@ -109,25 +110,21 @@ void Tuning::Engine::advance() {
         break;
       case Stage::Refine:
         if (budget_.is_spent(false)) {
-          take_refined();
+          finish_refine();
         } else if (experiment_.complete()) {
-          refine_->complete(experiment_.samples());
-          if (!experiment_advances()) take_refined();
+          refinement_.complete(experiment_.samples());
+          if (!refinement_.start_next(experiment_)) finish_refine();
         } else {
           return;
         }
         break;
       case Stage::Confirm:
         if (experiment_.complete()) {
-          comparison_->complete(experiment_.samples());
-          if (experiment_advances()) break;
-          left_out_ ? finish_left_out() : finish_try();
+          confirmation_.complete(experiment_.samples(), bounded_);
+          if (!confirmation_.start_next(experiment_)) finish_confirm();
         } else if ((budget_.has_overrun() || experiment_.has_next()) && budget_.is_spent(true)) {
-          if (shown_ && !budget_.has_overrun()) {
-            cut_confirm_short();
-          } else {
-            finish_confirm(ConfirmVerdict::Defaults);
-          }
+          confirmation_.cut_short(budget_.has_overrun());
+          finish_confirm();
         } else {
           return;
         }
@@ -183,11 +180,48 @@ void Tuning::Engine::finish_table() {
   const bool in_pieces =
       options_.confirm && std::any_of(sites_.begin(), sites_.end(),
                                       [](const TuningSite& site) { return site.in_pieces; });
-  if ((options_.refine || in_pieces) && !budget_.is_spent(false)) {
-    start_refine();
+  if ((options_.refine || in_pieces) && !budget_.is_spent(false) &&
+      refinement_.start(bounded_, region_noise())) {
+    enter(Stage::Refine);
+    if (!refinement_.start_next(experiment_)) finish_refine();
   } else {
     start_confirm();
   }
+}
+
+void Tuning::Engine::skip_failed_slots() {
+  while (experiment_.has_next()) {
+    const Assignment& configs = experiment_.next();
+    bool failed = false;
+    for (SiteIndex i = 0; i < configs.size(); ++i)
+      failed = failed || sites_[i].failed.contains(configs[i]);
+    if (!failed) return;
+    const std::size_t slot = experiment_.next_slot();
+    (void)experiment_.take_next();
+    experiment_.settle(slot, {std::numeric_limits<double>::infinity(), 0});
+  }
+}
+
+void Tuning::Engine::finish_refine() {
+  refinement_.finish();
+  experiment_.clear();
+  pending_.clear();
+  start_confirm();
+}
+
+void Tuning::Engine::start_confirm() {
+  if (!confirmation_.start(bounded_)) {
+    finish_confirm();
+    return;
+  }
+  enter(Stage::Confirm);
+  (void)confirmation_.start_next(experiment_);
+}
+
+void Tuning::Engine::finish_confirm() {
+  if (confirmation_.event().verdict == ConfirmVerdict::Defaults) tune_anew();
+  observer_.confirm(confirmation_.event());
+  finish_generation();
 }
 
 NoisePrior Tuning::Engine::region_noise() const {
@@ -204,15 +238,11 @@ NoisePrior Tuning::Engine::region_noise() const {
 void Tuning::Engine::finish_generation() {
   pending_.clear();
   experiment_.clear();
-  refine_.reset();
-  comparison_.reset();
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     TuningSite& site = sites_[index];
     if (!sites_.is_current(site)) continue;
     sites_.choose(index, site.known);
-    const bool was_compared =
-        !site.idle_samples.empty() ||
-        std::find(refined_sites_.begin(), refined_sites_.end(), index) != refined_sites_.end();
+    const bool was_compared = !site.idle_samples.empty() || refinement_.compared(index);
     if (site.spec.objective == Objective::Region && !site.trivial && site.known == 0 &&
         site.reason == WinnerReason::NoSamples && was_compared) {
       site.reason = WinnerReason::Margin;
