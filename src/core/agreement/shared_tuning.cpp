@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <contextune/error.hpp>
-
 #include "core/value/stable_hash.hpp"
 
 namespace contextune {
@@ -15,6 +13,7 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       settings_(std::move(settings)),
       coordinator_(coordinator),
       observer_(observer),
+      sites_(options_, observer),
       topic_{settings_.group, 0, settings_.ranks},
       entries_(settings_.entries_before) {}
 
@@ -35,112 +34,28 @@ void SharedTuning::limit_to(std::span<const std::uint32_t> ranks) {
 }
 
 Key SharedTuning::public_key(const Key& key) const {
-  Key shared;
-  for (const Key::Entry& entry : key.entries())
-    if (entry.first != "device") shared.add(entry.first, entry.second);
-  return shared;
-}
-
-SharedSite SharedTuning::shared_site(const SiteSpec& spec) const {
-  SharedSite shared;
-  shared.name = spec.name;
-  shared.key = public_key(spec.key).to_string();
-  const auto same = [&](const Site& site) {
-    return site.shared.name == shared.name && site.shared.key == shared.key;
-  };
-  const auto others = std::count_if(sites_.begin(), sites_.end(), same);
-  if (others > 0) shared.key += " device_of_rank=" + std::to_string(others);
-  StableHash hash;
-  for (const Config& config : spec.configs) hash.add(config.to_string());
-  shared.configs_hash = hash.value();
-  shared.num_configs = static_cast<std::uint32_t>(spec.configs.size());
-  shared.objective = spec.objective;
-  shared.n_warmup = spec.n_warmup;
-  shared.n_repeat = spec.n_repeat;
-  shared.pinned = spec.pinned;
-  shared.collective = spec.collective;
-  return shared;
+  return SharedSites::public_key(key);
 }
 
 SiteIndex SharedTuning::add_site(SiteSpec spec) {
-  if (spec.configs.empty()) {
-    throw Error("site '" + spec.name + "' has no configs; number 0 is its default");
-  }
-  if (spec.pinned && *spec.pinned >= spec.configs.size()) {
-    throw Error("site '" + spec.name + "' is pinned to config " + std::to_string(*spec.pinned) +
-                " and has " + std::to_string(spec.configs.size()));
-  }
-  if (sites_.size() >= options_.max_sites) {
-    if (!std::exchange(said_too_many_, true)) {
-      observer_.fallback(FallbackReason::TooManySites, no_site,
-                         "The region has more than " + std::to_string(options_.max_sites) +
-                             " sites; '" + spec.name + "' and all later ones run their default.");
-    }
-    return no_site;
-  }
-  Site site;
-  site.shared = shared_site(spec);
-  site.ready = spec.ready;
-  if (!spec.pinned) site.stored = std::move(spec.stored);
-  site.suspicions = std::move(spec.suspicions);
-  site.outdated = spec.outdated && !spec.pinned;
-  sites_.push_back(std::move(site));
-  winners_.push_back(spec.pinned.value_or(0));
-  const auto here = static_cast<SiteIndex>(sites_.size() - 1);
-  for (SharedIndex index = 0; index < shared_.size(); ++index) join(here, index);
-  // The winner that the others found holds here as well: there is nothing to ask.
-  Site& added = sites_.back();
-  if (added.index && batch_.finished && !added.shared.collective)
-    added.reported = added.reported_ready = true;
-  take_winner(here);
+  const SiteIndex here = sites_.add(std::move(spec), batch_.finished);
+  if (here != no_site) take_winner(here);
   return here;
 }
 
 void SharedTuning::take_winner(SiteIndex here) {
-  const Site& site = sites_[here];
-  if (failed_ || !site.index || *site.index >= batch_.winners.size()) return;
-  if (site.shared.collective) {
-    winners_[here] = site.leased;
-    return;
-  }
-  winners_[here] = runnable(here, batch_.winners[*site.index]);
-}
-
-void SharedTuning::join(SiteIndex here, SharedIndex index) {
-  Site& site = sites_[here];
-  const SharedSite& shared = shared_[index];
-  if (site.index || local_[index] != no_site || site.shared.name != shared.name ||
-      site.shared.key != shared.key) {
-    return;
-  }
-  if (!(site.shared == shared)) {
-    observer_.fallback(
-        FallbackReason::RanksDiffer, here,
-        "'" + shared.name + "' has other configs here than on another rank; it keeps its default.");
-    return;
-  }
-  site.index = index;
-  local_[index] = here;
-}
-
-std::uint32_t SharedTuning::runnable(SiteIndex here, std::uint32_t config) const {
-  const Site& site = sites_[here];
-  const bool known = config < site.shared.num_configs && !site.wrong.contains(config);
-  return known && site.ready ? config : site.shared.pinned.value_or(0);
+  if (!failed_) sites_.take_winner(here, batch_.winners);
 }
 
 void SharedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {
   if (index >= sites_.size() || sites_[index].ready) return;
-  sites_[index].ready = true;
-  sites_[index].unusable.assign(unusable.begin(), unusable.end());
+  sites_.set_ready(index, unusable);
   take_winner(index);
 }
 
 void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
                                  const std::string& /*detail*/, Rejection why) {
-  if (index >= sites_.size() || config == 0 || config >= sites_[index].shared.num_configs) return;
-  if (winners_[index] == config) winners_[index] = 0;
-  sites_[index].wrong[config] = why;
+  sites_.reject(index, config, why);
 }
 
 void SharedTuning::pass_by(double now) {
@@ -164,11 +79,12 @@ PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
   rest_ = false;
   give_up_waiting(now);
   advance(now, bounded);
-  plan_ = winners_;
+  plan_.assign(sites_.winners().begin(), sites_.winners().end());
   PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
   if (next_pass_is_due(bounded)) {
     plan_pass(plan);
-  } else if (sites_.empty() && !asked_ && !failed_ && (bounded ? batch_.number == 0 : !observed_)) {
+  } else if (sites_.size() == 0 && !asked_ && !failed_ &&
+             (bounded ? batch_.number == 0 : !observed_)) {
     observed_ = true;
     plan.counted = true;
   } else if (!finished()) {
@@ -187,8 +103,8 @@ bool SharedTuning::next_pass_is_due(bool bounded) const {
 void SharedTuning::plan_pass(PassPlan& plan) {
   const Batch::Pass& pass = batch_.passes[next_];
   for (SharedIndex index = 0; index < pass.configs.size(); ++index) {
-    const SiteIndex here = local(index);
-    if (here != no_site) plan_[here] = runnable(here, pass.configs[index]);
+    const SiteIndex here = sites_.local(index);
+    if (here != no_site) plan_[here] = sites_.runnable(here, pass.configs[index]);
   }
   seen_[next_].pass = plan.pass;
   plan.number = pass.number;
@@ -336,14 +252,7 @@ bool SharedTuning::batch_is_through() const {
 bool SharedTuning::has_news() const {
   if (closed_) return false;
   if (batch_.finished && has_new_streams()) return true;
-  return std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
-    if (site.trivial()) return false;
-    return !site.reported ||
-           (site.index && ((site.ready && !site.reported_ready) ||
-                           !std::all_of(site.wrong.begin(), site.wrong.end(), [&](const auto& one) {
-                             return site.reported_wrong.contains(one.first);
-                           })));
-  });
+  return sites_.has_news();
 }
 
 bool SharedTuning::finished() const {

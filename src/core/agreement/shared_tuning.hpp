@@ -6,13 +6,13 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/agreement/batch.hpp"
+#include "core/agreement/shared_sites.hpp"
 #include "core/coordination/coordinator.hpp"
 #include "core/coordination/engagement.hpp"
 #include "core/search/region_tuning.hpp"
@@ -57,7 +57,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
                Coordinator& coordinator, TuningObserver& observer);
 
   SiteIndex add_site(SiteSpec spec) override;
-  /// Without the device: which of a host's devices a rank uses is its own affair.
   [[nodiscard]] Key public_key(const Key& key) const override;
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
@@ -79,7 +78,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool has_failed() const noexcept { return failed_; }
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;
-  [[nodiscard]] std::span<const std::uint32_t> winners() const override { return winners_; }
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override { return sites_.winners(); }
   [[nodiscard]] TuningProgress progress() const override;
   [[nodiscard]] TuningRanks& ranks() override { return *this; }
 
@@ -95,23 +94,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(Due due, double now) override;
 
-  struct Site {
-    SharedSite shared;
-    std::optional<SharedIndex> index;  ///< once the planner has taken it up
-    bool reported = false;
-    bool ready = true;
-    bool reported_ready = false;
-    std::vector<std::uint32_t> unusable;
-    /// Configs that compute something else here, or may: never run.
-    std::map<std::uint32_t, Rejection> wrong;
-    std::set<std::uint32_t> reported_wrong;
-    std::optional<StoredWinner> stored;
-    Suspicions suspicions;
-    bool outdated = false;
-    std::uint32_t leased = 0;  ///< what its decisions are told when no lease is running
-    std::map<std::uint32_t, std::vector<double>> samples;  ///< this rank's own, by config
-    [[nodiscard]] bool trivial() const { return shared.num_configs == 1 || shared.pinned; }
-  };
   /// How many decisions of a stream there were at the begin of the last two entries.
   struct Period {
     std::uint64_t decisions = 0;
@@ -137,10 +119,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   static constexpr const char* entered_again = "the region was entered again before all had spoken";
 
   // shared_tuning.cpp: entries
-  [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
-  void join(SiteIndex here, SharedIndex index);
   void take_winner(SiteIndex here);
-  [[nodiscard]] std::uint32_t runnable(SiteIndex here, std::uint32_t config) const;
   [[nodiscard]] bool next_pass_is_due(bool bounded) const;
   void plan_pass(PassPlan& plan);
   void close_open_pass();
@@ -161,7 +140,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   // shared_tuning_parts.cpp: what is said
   void ask(double now, bool bounded);
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
-  void note_said(const BatchReport& report);
 
   // shared_tuning_agreement.cpp: what is heard
   void advance(double now, bool bounded);
@@ -176,7 +154,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   void mirror(const TuningEvent& event);
   void fail(const std::string& why);
   void close(const std::string& why);
-  [[nodiscard]] SiteIndex local(SiteIndex shared) const;
 
   const TuningOptions options_;
   SharedTuningSettings settings_;
@@ -184,10 +161,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   TuningObserver& observer_;
   Engagement engagement_;  ///< in a batch whose passes are made for us
 
-  std::vector<Site> sites_;
-  std::vector<SharedSite> shared_;  ///< all that the planner has taken up, by SharedIndex
-  std::vector<SiteIndex> local_;    ///< by SharedIndex; no_site where this rank lacks it
-  std::vector<std::uint32_t> winners_;
+  SharedSites sites_;
   std::vector<std::uint32_t> plan_;
 
   Batch batch_;  ///< the one that is run, or was last
@@ -229,7 +203,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   Stage stage_ = Stage::Table;
   bool failed_ = false;
   bool left_ = false;
-  bool said_too_many_ = false;
   bool entered_ = false;
   bool observed_ = false;  ///< an entry that showed which sites there are
   std::uint64_t entries_;

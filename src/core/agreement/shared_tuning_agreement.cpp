@@ -35,10 +35,6 @@ std::string seconds_text(double seconds) {
 
 }  // namespace
 
-SiteIndex SharedTuning::local(SiteIndex shared) const {
-  return shared < local_.size() ? local_[shared] : no_site;
-}
-
 void SharedTuning::advance(double now, bool bounded) {
   while (!failed_ && !rest_) {
     if (asked_) {
@@ -55,7 +51,7 @@ void SharedTuning::advance(double now, bool bounded) {
       heard(std::move(agreement), bounded);
       continue;
     }
-    const bool seen_sites = observed_ || !sites_.empty() || (bounded && entries_ > 1);
+    const bool seen_sites = observed_ || sites_.size() > 0 || (bounded && entries_ > 1);
     const bool meets = !bounded && batch_.number == 0;
     if ((!seen_sites && !meets) || !batch_is_through() || finished()) return;
     if (bounded && entries_ < pause_until_) return;
@@ -156,7 +152,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       refusals_ = 0;
       // Less room where the answer came at once, and no more than that.
       if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
-      note_said(said_);
+      sites_.note_reported(said_);
       take(std::move(batch));
       // The pause that others were told to wait for is past.
       if (paused_here) rest_ = false;
@@ -195,12 +191,7 @@ bool SharedTuning::has_patience(const std::string& why) {
 }
 
 void SharedTuning::take(Batch&& batch) {
-  for (const SharedSite& shared : batch.new_sites) {
-    shared_.push_back(shared);
-    local_.push_back(no_site);
-    for (SiteIndex here = 0; here < sites_.size(); ++here)
-      join(here, static_cast<SharedIndex>(shared_.size() - 1));
-  }
+  for (const SharedSite& shared : batch.new_sites) sites_.take_up(shared);
   for (const TuningEvent& event : batch.events) mirror(event);
   stage_ = batch.passes.empty() ? batch.stage : batch.passes.front().stage;
   seen_.assign(batch.passes.size(), {});
@@ -229,18 +220,18 @@ void SharedTuning::mirror(const TuningEvent& event) {
   } else if (const auto* confirm = std::get_if<ConfirmEvent>(&event)) {
     observer_.confirm(*confirm);
   } else if (const auto* left_out = std::get_if<LeftOutEvent>(&event)) {
-    const SiteIndex here = local(left_out->site);
+    const SiteIndex here = sites_.local(left_out->site);
     if (here == no_site) return;
     LeftOutEvent own = *left_out;
     own.site = here;
     observer_.left_out(own);
   } else if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
-    const SiteIndex here = fallback->site == no_site ? no_site : local(fallback->site);
+    const SiteIndex here = fallback->site == no_site ? no_site : sites_.local(fallback->site);
     if (fallback->site == no_site || here != no_site) {
       observer_.fallback(fallback->reason, here, fallback->text);
     }
   } else if (const auto* trial = std::get_if<TrialEvent>(&event)) {
-    const SiteIndex here = local(trial->site);
+    const SiteIndex here = sites_.local(trial->site);
     if (here == no_site || trial->config >= sites_[here].shared.num_configs) return;
     TrialEvent own = *trial;
     own.site = here;
@@ -259,21 +250,16 @@ void SharedTuning::mirror(const TuningEvent& event) {
     if (own.status == TrialStatus::Measured && std::isnan(own.seconds)) return;
     if (own.status != TrialStatus::Measured) own.seconds = no_sample;
     if (own.status == TrialStatus::Measured && own.iteration >= 0 && !own.throttled) {
-      sites_[here].samples[own.config].push_back(own.seconds);
+      sites_.add_sample(here, own.config, own.seconds);
     }
     observer_.trial(own);
   } else if (const auto* winner = std::get_if<WinnerEvent>(&event)) {
-    const SiteIndex here = local(winner->site);
+    const SiteIndex here = sites_.local(winner->site);
     if (here == no_site) return;
-    const auto own_cost = [&](std::uint32_t config, double agreed) {
-      const auto samples = sites_[here].samples.find(config);
-      return samples == sites_[here].samples.end() ? agreed
-                                                   : cost_of(samples->second, options_.selection);
-    };
     WinnerEvent own = *winner;
     own.site = here;
-    own.seconds = own_cost(winner->config, winner->seconds);
-    own.default_seconds = own_cost(0, winner->default_seconds);
+    own.seconds = sites_.cost(here, winner->config, winner->seconds);
+    own.default_seconds = sites_.cost(here, 0, winner->default_seconds);
     observer_.winner(own);
   }
 }
@@ -296,9 +282,7 @@ void SharedTuning::fail(const std::string& why) {
   engagement_.end();
   finished_at_ = last_now_;
   stage_ = Stage::Finished;
-  for (std::size_t here = 0; here < sites_.size(); ++here)
-    winners_[here] = sites_[here].shared.collective ? sites_[here].leased
-                                                    : sites_[here].shared.pinned.value_or(0);
+  sites_.drop_winners();
   batch_.passes.clear();
   seen_.clear();
   next_ = 0;

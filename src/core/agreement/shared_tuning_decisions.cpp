@@ -93,14 +93,14 @@ void SharedTuning::commit_leases(const Batch& batch) {
   if (port_ == nullptr) return;
   for (; leases_committed_ < batch.leases.size(); ++leases_committed_) {
     const Batch::Lease& lease = batch.leases[leases_committed_];
-    const SiteIndex here = local(lease.site);
+    const SiteIndex here = sites_.local(lease.site);
     if (here == no_site) continue;
     DecisionLease own{here, lease.communicator, batch.number, lease.first_decision, lease.per_pass,
                       {},   lease.afterwards};
     for (const Batch::Pass& pass : batch.passes)
       own.configs.push_back(lease.site < pass.configs.size() ? pass.configs[lease.site] : 0);
     const std::string why = port_->commit(own);
-    sites_[here].leased = lease.afterwards;
+    sites_.lease(here, lease.afterwards);
     if (const auto period = periods_.find({here, lease.communicator}); period != periods_.end())
       period->second.leased = true;
     if (why.empty()) continue;

@@ -21,26 +21,7 @@ BatchReport SharedTuning::report(double now, bool bounded) const {
   report.bounded = bounded;
   report.elapsed_seconds = now - first_now_;
   report.overran = overran_;
-  for (const Site& site : sites_) {
-    if (!site.reported) {
-      report.new_sites.push_back({site.shared,
-                                  site.ready,
-                                  site.unusable,
-                                  {},
-                                  site.stored,
-                                  site.suspicions,
-                                  site.outdated});
-      BatchReport::NewSite& said = report.new_sites.back();
-      for (const auto& [config, why] : site.wrong)
-        (why == Rejection::Wrong ? said.wrong : said.unusable).push_back(config);
-    } else if (site.index) {
-      if (site.ready && !site.reported_ready)
-        report.readied.push_back({*site.index, site.unusable});
-      for (const auto& [config, why] : site.wrong)
-        if (!site.reported_wrong.contains(config))
-          report.rejections.push_back({*site.index, config, why == Rejection::Wrong});
-    }
-  }
+  sites_.report(report);
   for (const Seen& seen : seen_) report.passes.push_back(seen.report);
   return report;
 }
@@ -62,25 +43,6 @@ void SharedTuning::ask(double now, bool bounded) {
   hold_decisions(bounded);
   coordinator_.say(topic_, settings_.kind, encode(said_),
                    bounded ? unhurried_seconds : settings_.presync_timeout);
-}
-
-void SharedTuning::note_said(const BatchReport& report) {
-  std::size_t next = 0;
-  for (Site& site : sites_) {
-    if (!site.reported) {
-      if (next == report.new_sites.size()) break;  // it came after that
-      const BatchReport::NewSite& said = report.new_sites[next++];
-      site.reported = true;
-      site.reported_ready = said.ready;
-      site.reported_wrong.insert(said.wrong.begin(), said.wrong.end());
-      site.reported_wrong.insert(said.unusable.begin(), said.unusable.end());
-    } else if (site.index) {
-      for (const auto& one : report.readied)
-        site.reported_ready = site.reported_ready || one.site == *site.index;
-      for (const auto& one : report.rejections)
-        if (one.site == *site.index) site.reported_wrong.insert(one.config);
-    }
-  }
 }
 
 void SharedTuning::occupied(double seconds, const std::string& why) {
