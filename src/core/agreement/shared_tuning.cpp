@@ -14,6 +14,7 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       coordinator_(coordinator),
       observer_(observer),
       sites_(options_, observer),
+      decisions_(sites_, observer),
       topic_{settings_.group, 0, settings_.ranks},
       entries_(settings_.entries_before) {}
 
@@ -58,8 +59,13 @@ void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
   sites_.reject(index, config, why);
 }
 
+bool SharedTuning::keep_in_step(DecisionPort& port) {
+  decisions_.set_port(port);
+  return true;
+}
+
 void SharedTuning::pass_by(double now) {
-  count_decisions(!entered_);
+  decisions_.count(!entered_, settings_.is_late && std::isnan(first_now_));
   if (entered_) close_open_pass();
   last_now_ = now;
   ++entries_;
@@ -67,7 +73,7 @@ void SharedTuning::pass_by(double now) {
 
 PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
   awaiting_ = false;
-  count_decisions(!entered_);
+  decisions_.count(!entered_, settings_.is_late && std::isnan(first_now_));
   if (entered_) close_open_pass();
   if (std::isnan(first_now_)) {
     first_now_ = now;
@@ -251,7 +257,7 @@ bool SharedTuning::batch_is_through() const {
 
 bool SharedTuning::has_news() const {
   if (closed_) return false;
-  if (batch_.finished && has_new_streams()) return true;
+  if (batch_.finished && decisions_.has_untold()) return true;
   return sites_.has_news();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/agreement/batch.hpp"
+#include "core/agreement/decision_streams.hpp"
 #include "core/agreement/shared_sites.hpp"
 #include "core/coordination/coordinator.hpp"
 #include "core/coordination/engagement.hpp"
@@ -94,14 +95,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(Due due, double now) override;
 
-  /// How many decisions of a stream there were at the begin of the last two entries.
-  struct Period {
-    std::uint64_t decisions = 0;
-    std::uint32_t per_entry = 0;
-    std::uint32_t before = 0;  ///< per_entry of the entry before; 0: there was none
-    bool leased = false;       ///< it was told something
-    int untold = 0;            ///< agreements and refusals since there is something to tell
-  };
   /// This rank's record of one pass of the batch.
   struct Seen {
     PassReport report;
@@ -128,15 +121,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool batch_is_through() const;
   [[nodiscard]] bool has_news() const;
 
-  // shared_tuning_decisions.cpp: collective sites
-  void count_decisions(bool entry_was_made);
-  [[nodiscard]] bool has_new_streams() const;
-  void note_untold();
-  void hold_decisions(bool bounded);
-  void release_decisions();
-  [[nodiscard]] bool settle_because(const char* why, double now);
-  void commit_leases(const Batch& batch);
-
   // shared_tuning_parts.cpp: what is said
   void ask(double now, bool bounded);
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
@@ -144,6 +128,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   // shared_tuning_agreement.cpp: what is heard
   void advance(double now, bool bounded);
   [[nodiscard]] Agreement take_back();
+  [[nodiscard]] bool settle_because(const char* why, double now);
   [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
   /// The verdict was waited for so long.
   static void leave_unknown(Agreement& agreement, double seconds);
@@ -162,6 +147,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   Engagement engagement_;  ///< in a batch whose passes are made for us
 
   SharedSites sites_;
+  DecisionStreams decisions_;
   std::vector<std::uint32_t> plan_;
 
   Batch batch_;  ///< the one that is run, or was last
@@ -175,16 +161,11 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   bool asked_bounded_ = false;
   /// await() is the next call, or under way: what it hears is not there yet.
   std::atomic<bool> awaiting_{false};
-  DecisionPort* port_ = nullptr;
-  std::vector<DecisionStanding> standings_;  ///< at the begin of this entry
-  std::map<std::pair<SiteIndex, std::uint64_t>, Period> periods_;
-  bool holding_ = false;
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
   bool overran_ = false;  ///< passes of the batch did not end in time
   /// Heard in await(), or not taken in yet for want of memory.
   std::optional<Agreement> answer_;
-  std::size_t leases_committed_ = 0;  ///< of the batch in it
   double settling_since_ = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::uint64_t> pause_said_;  ///< as the part of that question
   bool pausing_ = false;                     ///< the answer is to that

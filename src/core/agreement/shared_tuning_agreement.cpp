@@ -89,7 +89,7 @@ Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) 
     const double waited = agreement.waited_seconds;
     // It would have named a rank that has not come.
     coordinator_.withdraw(topic_, "rank 0 did not answer in " + seconds_text(limit));
-    const double verdict_limit = holding_ ? held_verdict_seconds : verdict_seconds;
+    const double verdict_limit = decisions_.is_holding() ? held_verdict_seconds : verdict_seconds;
     agreement = coordinator_.wait(topic_, verdict_limit);
     agreement.waited_seconds += waited;
     if (agreement.verdict == Verdict::Open) leave_unknown(agreement, verdict_limit);
@@ -101,6 +101,43 @@ void SharedTuning::leave_unknown(Agreement& agreement, double seconds) {
   agreement.verdict = Verdict::Unknown;
   agreement.why = "neither rank 0 nor another has said in " + seconds_text(seconds) +
                   " what was decided after this rank had voted";
+}
+
+bool SharedTuning::settle(Due due, double now) {
+  if (due == Due::Entry) {
+    if (!asked_ || !decisions_.is_holding() || !asked_bounded_ || entries_ < said_.horizon)
+      return true;
+    return settle_because(entered_again, now);
+  }
+  last_now_ = std::max(last_now_, now);
+  if (asked_ && decisions_.is_holding())
+    return settle_because("a collective was due before all had spoken", now);
+  decisions_.release();
+  return true;
+}
+
+bool SharedTuning::settle_because(const char* why, double now) {
+  if (awaiting_) {
+    coordinator_.withdraw(topic_, why);
+    return false;
+  }
+  if (!answer_) {
+    if (std::isnan(settling_since_)) {
+      settling_since_ = now;
+      coordinator_.withdraw(topic_, why);
+    }
+    Agreement agreement = coordinator_.poll(topic_);
+    if (agreement.verdict == Verdict::Open) {
+      // This rank has voted. A decision that was agreed on must not be missed: the others, inside
+      // NCCL, would never return.
+      if (now - settling_since_ < held_verdict_seconds) return false;
+      leave_unknown(agreement, held_verdict_seconds);
+    }
+    agreement.waited_seconds += now - settling_since_;
+    answer_ = std::move(agreement);
+  }
+  heard(*answer_, asked_bounded_);
+  return true;
 }
 
 void SharedTuning::explain_unfinished() {
@@ -120,12 +157,12 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
     answer_ = std::move(agreement);
     is_read = decode(answer_->decision, batch) &&
               (batch.number == batch_.number + 1 || !batch.refused.empty());
-    if (is_read) commit_leases(batch);
+    if (is_read) decisions_.commit(batch);
     agreement = std::move(*answer_);
   }
   answer_.reset();
   asked_ = false;
-  leases_committed_ = 0;
+  decisions_.end_commit();
   settling_since_ = std::numeric_limits<double>::quiet_NaN();
   SyncEvent event;
   event.group = topic_.group;
@@ -145,7 +182,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
     if (is_read) {
       observer_.sync(event);
       if (!batch.refused.empty()) {
-        release_decisions();
+        decisions_.release();
         return batch_.finished ? close(batch.refused) : fail(batch.refused);
       }
       batch_hash_ = event.hash;
@@ -162,14 +199,14 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       } else {
         engagement_.end();
       }
-      return release_decisions();
+      return decisions_.release();
     }
     event.why = "the ranks' agreement cannot be read";
     event.verdict = Verdict::Unknown;
   }
-  release_decisions();
+  decisions_.release();
   observer_.sync(event);
-  note_untold();
+  if (batch_.finished) decisions_.note_untold();
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
                              coordinator_.lost().empty() && has_patience(event.why);
   if (!may_ask_again) {
@@ -207,7 +244,7 @@ void SharedTuning::take(Batch&& batch) {
   overran_ = false;
   batch_ = std::move(batch);
   batch_.events.clear();
-  note_untold();
+  if (batch_.finished) decisions_.note_untold();
   for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
 }
 

@@ -40,7 +40,7 @@ void SharedTuning::ask(double now, bool bounded) {
   if (!std::exchange(say_again_, false)) said_ = report(now, bounded);
   said_.horizon = entries_ + margin_;
   said_.margin = margin_;
-  hold_decisions(bounded);
+  said_.standings = decisions_.hold(entries_, bounded ? margin_ + 1 : 0);
   coordinator_.say(topic_, settings_.kind, encode(said_),
                    bounded ? unhurried_seconds : settings_.presync_timeout);
 }
