@@ -11,12 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/agreement/agreement_backoff.hpp"
 #include "core/agreement/batch.hpp"
+#include "core/agreement/batch_run.hpp"
 #include "core/agreement/decision_streams.hpp"
 #include "core/agreement/shared_sites.hpp"
 #include "core/coordination/coordinator.hpp"
 #include "core/coordination/engagement.hpp"
 #include "core/search/region_tuning.hpp"
+#include "core/search/tuning_clock.hpp"
 
 namespace contextune {
 
@@ -72,7 +75,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   void add_result(const PassResult& result, double now) override;
   void spend(double seconds, std::optional<PassId> pass = std::nullopt) override;
   /// Between batches only, where all ranks are at the same entry.
-  [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }
+  [[nodiscard]] bool wants_results() const override { return !run_.has_next(); }
   void overrun(double now) override;
   /// Ends the agreement for that reason, a clause.
   void give_up(const std::string& why);
@@ -95,14 +98,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(Due due, double now) override;
 
-  /// This rank's record of one pass of the batch.
-  struct Seen {
-    PassReport report;
-    std::optional<PassId> pass{};  ///< once it has begun
-    bool ended = false;
-    bool in = false;  ///< its result has come, or never will
-  };
-
   /// The limit for a verdict about a collective that is due, where a guess would have ranks hang in
   /// NCCL for good. The verdict takes longer only while a process that may know it stands still;
   /// the collective itself would wait for that process. All ranks hear at once of one that has
@@ -115,18 +110,14 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   void take_winner(SiteIndex here);
   [[nodiscard]] bool next_pass_is_due(bool bounded) const;
   void plan_pass(PassPlan& plan);
-  void close_open_pass();
-  void give_up_waiting(double now);
-  [[nodiscard]] Seen* seen_of(PassId pass);
-  [[nodiscard]] bool batch_is_through() const;
   [[nodiscard]] bool has_news() const;
 
   // shared_tuning_parts.cpp: what is said
-  void ask(double now, bool bounded);
-  [[nodiscard]] BatchReport report(double now, bool bounded) const;
+  void ask(bool bounded);
+  [[nodiscard]] BatchReport report(bool bounded) const;
 
   // shared_tuning_agreement.cpp: what is heard
-  void advance(double now, bool bounded);
+  void advance(bool bounded);
   [[nodiscard]] Agreement take_back();
   [[nodiscard]] bool settle_because(const char* why, double now);
   [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
@@ -135,7 +126,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   void heard(Agreement agreement, bool bounded);
   /// Counts a refusal; whether the question is asked again.
   [[nodiscard]] bool has_patience(const std::string& why);
-  void take(Batch&& batch);
+  void take(Batch&& batch, std::uint64_t hash);
   void mirror(const TuningEvent& event);
   void fail(const std::string& why);
   void close(const std::string& why);
@@ -150,11 +141,8 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   DecisionStreams decisions_;
   std::vector<std::uint32_t> plan_;
 
-  Batch batch_;  ///< the one that is run, or was last
-  std::uint64_t batch_hash_ = 0;
-  std::vector<Seen> seen_;           ///< by position in the batch
-  std::size_t next_ = 0;             ///< pass of the batch
-  std::optional<std::size_t> open_;  ///< pass of the batch that is going on
+  BatchRun run_;
+  AgreementBackoff backoff_;
 
   Topic topic_;
   bool asked_ = false;
@@ -163,7 +151,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   std::atomic<bool> awaiting_{false};
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
-  bool overran_ = false;  ///< passes of the batch did not end in time
   /// Heard in await(), or not taken in yet for want of memory.
   std::optional<Agreement> answer_;
   double settling_since_ = std::numeric_limits<double>::quiet_NaN();
@@ -171,15 +158,8 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   bool pausing_ = false;                     ///< the answer is to that
   /// Nothing that comes after the winners is agreed on any more.
   bool closed_ = false;
-  bool rest_ = false;         ///< nothing to run: the next entry asks again, not this one
-  std::uint64_t margin_ = 4;  ///< entries in which an answer is expected
-  int refusals_ = 0;          ///< since the last agreement
-  double refused_since_ = 0;  ///< time of the first of them
-  std::string last_refusal_;
+  bool rest_ = false;  ///< nothing to run: the next entry asks again, not this one
   bool explained_ = false;
-  std::uint64_t asked_entry_ = 0;
-  std::uint64_t pause_entries_ = 0;  ///< after batches without passes, before asking again
-  std::uint64_t pause_until_ = 0;
 
   Stage stage_ = Stage::Table;
   bool failed_ = false;
@@ -187,12 +167,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   bool entered_ = false;
   bool observed_ = false;  ///< an entry that showed which sites there are
   std::uint64_t entries_;
-  std::uint64_t passes_ = 0;
-  std::uint64_t waited_entries_ = 0;
-  double waiting_since_ = 0;
-  double first_now_ = std::numeric_limits<double>::quiet_NaN();
-  double last_now_ = 0;
-  double finished_at_ = 0;
+  TuningClock clock_;
 };
 
 }  // namespace contextune

@@ -18,14 +18,6 @@ constexpr double slack_seconds = 2;
 constexpr double interruption_seconds = 0.02;
 // A rank that has voted gets its verdict from control threads alone, whatever programs do.
 constexpr double verdict_seconds = 15;
-// Each time the room for an answer doubles. Quick entries are through with so many before another
-// rank has started: then as long as a rank may be kept waiting, too.
-constexpr int most_refusals = 12;
-// Once there are winners: what comes after them may be this rank's alone.
-constexpr int most_late_refusals = 4;
-constexpr std::uint64_t first_margin = 4;
-constexpr std::uint64_t most_margin = 4096;
-constexpr std::uint64_t most_pause = 1024;
 
 std::string seconds_text(double seconds) {
   std::array<char, 32> text{};
@@ -35,7 +27,7 @@ std::string seconds_text(double seconds) {
 
 }  // namespace
 
-void SharedTuning::advance(double now, bool bounded) {
+void SharedTuning::advance(bool bounded) {
   while (!failed_ && !rest_) {
     if (asked_) {
       Agreement agreement;
@@ -52,10 +44,10 @@ void SharedTuning::advance(double now, bool bounded) {
       continue;
     }
     const bool seen_sites = observed_ || sites_.size() > 0 || (bounded && entries_ > 1);
-    const bool meets = !bounded && batch_.number == 0;
-    if ((!seen_sites && !meets) || !batch_is_through() || finished()) return;
-    if (bounded && entries_ < pause_until_) return;
-    ask(now, bounded);
+    const bool meets = !bounded && run_.batch().number == 0;
+    if ((!seen_sites && !meets) || !run_.is_through() || finished()) return;
+    if (bounded && !backoff_.may_ask(entries_)) return;
+    ask(bounded);
   }
 }
 
@@ -109,7 +101,7 @@ bool SharedTuning::settle(Due due, double now) {
       return true;
     return settle_because(entered_again, now);
   }
-  last_now_ = std::max(last_now_, now);
+  clock_.reach_at_least(now);
   if (asked_ && decisions_.is_holding())
     return settle_because("a collective was due before all had spoken", now);
   decisions_.release();
@@ -141,11 +133,12 @@ bool SharedTuning::settle_because(const char* why, double now) {
 }
 
 void SharedTuning::explain_unfinished() {
-  if (failed_ || finished() || refusals_ == 0 || std::exchange(explained_, true)) return;
+  if (failed_ || finished() || backoff_.refusals() == 0 || std::exchange(explained_, true)) return;
   observer_.fallback(FallbackReason::NoAgreement, no_site,
                      "The ranks had not agreed by entry " + std::to_string(entries_) + ", in " +
-                         std::to_string(refusals_) + " attempts, so this rank ran what was known " +
-                         "before: " + last_refusal_ + ".");
+                         std::to_string(backoff_.refusals()) +
+                         " attempts, so this rank ran what was known " +
+                         "before: " + backoff_.last_refusal() + ".");
 }
 
 void SharedTuning::heard(Agreement agreement, bool bounded) {
@@ -156,7 +149,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
     // for.
     answer_ = std::move(agreement);
     is_read = decode(answer_->decision, batch) &&
-              (batch.number == batch_.number + 1 || !batch.refused.empty());
+              (batch.number == run_.batch().number + 1 || !batch.refused.empty());
     if (is_read) decisions_.commit(batch);
     agreement = std::move(*answer_);
   }
@@ -183,17 +176,14 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       observer_.sync(event);
       if (!batch.refused.empty()) {
         decisions_.release();
-        return batch_.finished ? close(batch.refused) : fail(batch.refused);
+        return run_.batch().finished ? close(batch.refused) : fail(batch.refused);
       }
-      batch_hash_ = event.hash;
-      refusals_ = 0;
-      // Less room where the answer came at once, and no more than that.
-      if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
+      backoff_.agree(entries_);
       sites_.note_reported(said_);
-      take(std::move(batch));
+      take(std::move(batch), event.hash);
       // The pause that others were told to wait for is past.
       if (paused_here) rest_ = false;
-      if (!bounded && !batch_.passes.empty()) {
+      if (!bounded && !run_.batch().passes.empty()) {
         occupied(options_.trial_timeout, "runs trials");
         engagement_.begin(coordinator_, settings_.ranks, "tunes a region with other ranks");
       } else {
@@ -206,52 +196,42 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   }
   decisions_.release();
   observer_.sync(event);
-  if (batch_.finished) decisions_.note_untold();
+  if (run_.batch().finished) decisions_.note_untold();
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
                              coordinator_.lost().empty() && has_patience(event.why);
   if (!may_ask_again) {
     // This rank's own withdrawal says less than what the rank has lost.
     const std::string lost = coordinator_.lost();
     const std::string& why = lost.empty() || culprit != coordinator_.rank() ? event.why : lost;
-    return batch_.finished ? close(why) : fail(why);
+    return run_.batch().finished ? close(why) : fail(why);
   }
-  last_refusal_ = event.why;
-  margin_ = std::min(2 * margin_, most_margin);
+  backoff_.back_off(event.why);
   say_again_ = true;
 }
 
 bool SharedTuning::has_patience(const std::string& why) {
-  if (++refusals_ == 1) refused_since_ = last_now_;
-  if (batch_.finished) return refusals_ <= most_late_refusals;
-  return refusals_ <= most_refusals || (why.find(entered_again) != std::string::npos &&
-                                        last_now_ - refused_since_ < settings_.presync_timeout);
+  return backoff_.refuse(why.find(entered_again) != std::string::npos, run_.batch().finished,
+                         clock_.now());
 }
 
-void SharedTuning::take(Batch&& batch) {
+void SharedTuning::take(Batch&& batch, std::uint64_t hash) {
   for (const SharedSite& shared : batch.new_sites) sites_.take_up(shared);
   for (const TuningEvent& event : batch.events) mirror(event);
   stage_ = batch.passes.empty() ? batch.stage : batch.passes.front().stage;
-  seen_.assign(batch.passes.size(), {});
-  next_ = 0;
   rest_ = batch.passes.empty();
-  // Whatever there is to wait for, asking at every entry does not bring it.
-  pause_entries_ =
-      batch.passes.empty() ? std::clamp<std::uint64_t>(2 * pause_entries_, 1, most_pause) : 0;
-  pause_until_ = entries_ + pause_entries_;
+  backoff_.pace(!batch.passes.empty(), entries_);
   if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
   if (batch.paused) batch.waiting = Waiting::Pause;
-  if (batch.finished && !batch_.finished) finished_at_ = last_now_;
-  overran_ = false;
-  batch_ = std::move(batch);
-  batch_.events.clear();
-  if (batch_.finished) decisions_.note_untold();
+  if (batch.finished && !run_.batch().finished) clock_.end();
+  run_.start(std::move(batch), hash);
+  if (run_.batch().finished) decisions_.note_untold();
   for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
 }
 
 void SharedTuning::mirror(const TuningEvent& event) {
   if (const auto* stage = std::get_if<StageEvent>(&event)) {
     // The first one was reported at the first entry.
-    if (batch_.number > 0 || stage->stage != Stage::Table) {
+    if (run_.batch().number > 0 || stage->stage != Stage::Table) {
       observer_.stage(stage->stage, stage->generation);
     }
   } else if (const auto* confirm = std::get_if<ConfirmEvent>(&event)) {
@@ -275,10 +255,9 @@ void SharedTuning::mirror(const TuningEvent& event) {
     own.agreed = settings_.ranks.size() > 1;
     own.seconds = no_sample;
     own.launches = 0;
-    for (std::size_t p = 0; p < seen_.size(); ++p) {
-      if (batch_.passes[p].number != trial->pass) continue;
-      own.sm_clock_hz = seen_[p].report.sm_clock_hz;
-      for (const SiteResult& seen : seen_[p].report.sites) {
+    if (const PassReport* const pass = run_.report_of(trial->pass)) {
+      own.sm_clock_hz = pass->sm_clock_hz;
+      for (const SiteResult& seen : pass->sites) {
         if (seen.site != trial->site || seen.status != SiteResult::Status::Measured) continue;
         own.seconds = seen.seconds;
         own.launches = seen.launches;
@@ -317,12 +296,10 @@ void SharedTuning::close(const std::string& why) {
 void SharedTuning::fail(const std::string& why) {
   failed_ = true;
   engagement_.end();
-  finished_at_ = last_now_;
+  clock_.end();
   stage_ = Stage::Finished;
   sites_.drop_winners();
-  batch_.passes.clear();
-  seen_.clear();
-  next_ = 0;
+  run_.drop_passes();
   const std::string outcome =
       settings_.outcome ? settings_.outcome() : "All sites run their default";
   observer_.fallback(FallbackReason::NoAgreement, no_site,

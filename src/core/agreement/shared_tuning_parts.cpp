@@ -12,22 +12,19 @@ constexpr double unhurried_seconds = 3600;
 
 }  // namespace
 
-BatchReport SharedTuning::report(double now, bool bounded) const {
+BatchReport SharedTuning::report(bool bounded) const {
   BatchReport report;
-  report.batch = batch_.number;
-  report.batch_hash = batch_hash_;
   report.inputs_hash = settings_.inputs_hash;
   report.options = options_;
   report.bounded = bounded;
-  report.elapsed_seconds = now - first_now_;
-  report.overran = overran_;
+  report.elapsed_seconds = clock_.elapsed();
   sites_.report(report);
-  for (const Seen& seen : seen_) report.passes.push_back(seen.report);
+  run_.report(report);
   return report;
 }
 
-void SharedTuning::ask(double now, bool bounded) {
-  asked_entry_ = entries_;
+void SharedTuning::ask(bool bounded) {
+  backoff_.ask(entries_);
   asked_bounded_ = bounded;
   asked_ = true;
   if (pause_said_ == topic_.question) {
@@ -37,10 +34,10 @@ void SharedTuning::ask(double now, bool bounded) {
     return;
   }
   // After a refusal the very same is said again: the planner may have taken it in.
-  if (!std::exchange(say_again_, false)) said_ = report(now, bounded);
-  said_.horizon = entries_ + margin_;
-  said_.margin = margin_;
-  said_.standings = decisions_.hold(entries_, bounded ? margin_ + 1 : 0);
+  if (!std::exchange(say_again_, false)) said_ = report(bounded);
+  said_.horizon = entries_ + backoff_.margin();
+  said_.margin = backoff_.margin();
+  said_.standings = decisions_.hold(entries_, bounded ? backoff_.margin() + 1 : 0);
   coordinator_.say(topic_, settings_.kind, encode(said_),
                    bounded ? unhurried_seconds : settings_.presync_timeout);
 }

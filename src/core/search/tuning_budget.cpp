@@ -1,25 +1,9 @@
 #include "core/search/tuning_budget.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace contextune {
-
-void TuningBudget::reach_at_least(double now) {
-  last_now_ = std::max(last_now_, now);
-}
-
-bool TuningBudget::begin(double now) {
-  if (!std::isnan(first_now_)) return false;
-  first_now_ = now;
-  return true;
-}
-
-double TuningBudget::seconds(bool has_ended) const {
-  if (std::isnan(first_now_)) return 0;
-  return (has_ended ? ended_at_ : last_now_) - first_now_;
-}
 
 bool TuningBudget::is_spent(bool for_confirm) const {
   if (overran_) return true;
@@ -32,8 +16,8 @@ bool TuningBudget::is_spent(bool for_confirm) const {
   }
   // A fifth of the time is kept for showing that it was worth it.
   const double share = options_.confirm && !for_confirm ? 0.8 : 1.0;
-  return options_.max_time > 0 && !std::isnan(first_now_) &&
-         last_now_ - first_now_ >= share * options_.max_time;
+  return options_.max_time > 0 && clock_.has_begun() &&
+         clock_.elapsed() >= share * options_.max_time;
 }
 
 bool TuningBudget::is_newly_spent() {
@@ -42,7 +26,7 @@ bool TuningBudget::is_newly_spent() {
 
 bool TuningBudget::trials_cost_too_much() const {
   return options_.max_slowdown > 0 &&
-         trials_cost_ > options_.max_slowdown * (last_now_ - first_now_) + options_.grace_seconds;
+         trials_cost_ > options_.max_slowdown * clock_.elapsed() + options_.grace_seconds;
 }
 
 }  // namespace contextune

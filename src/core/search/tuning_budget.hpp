@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
+#include "core/search/tuning_clock.hpp"
 #include "core/value/tuning_options.hpp"
 
 namespace contextune {
@@ -13,16 +13,8 @@ class TuningBudget {
  public:
   explicit TuningBudget(const TuningOptions& options) : options_(options) {}
 
-  /// An entry begins or ends at that time.
-  void reach(double now) { last_now_ = now; }
-  /// A result comes at that time, unless an entry was later.
-  void reach_at_least(double now);
-  /// The first entry begins. False: there was one.
-  bool begin(double now);
-  /// The stages of a generation have ended.
-  void end() { ended_at_ = last_now_; }
-  /// From the first entry to the end of the last generation's stages, or to now.
-  [[nodiscard]] double seconds(bool has_ended) const;
+  [[nodiscard]] TuningClock& clock() { return clock_; }
+  [[nodiscard]] const TuningClock& clock() const { return clock_; }
 
   /// @return its number among the passes
   std::uint64_t count_pass() { return passes_++; }
@@ -44,9 +36,7 @@ class TuningBudget {
  private:
   const TuningOptions& options_;
   std::uint64_t passes_ = 0;
-  double first_now_ = std::numeric_limits<double>::quiet_NaN();
-  double last_now_ = 0;
-  double ended_at_ = 0;
+  TuningClock clock_;
   double trials_cost_ = 0;
   bool overran_ = false;
   bool said_spent_ = false;

@@ -81,8 +81,8 @@ void Tuning::Engine::site_ready(SiteIndex index, std::span<const std::uint32_t> 
 
 PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
   if (pending_.entered()) abandon_open_pass();
-  if (budget_.begin(now)) observer_.stage(stage_, sites_.generation());
-  budget_.reach(now);
+  if (budget_.clock().begin(now)) observer_.stage(stage_, sites_.generation());
+  budget_.clock().reach(now);
   bounded_ = bounded;
   advance();
   if (pending_.has_waited(options_.result_patience, options_.result_patience_seconds, now)) {
@@ -159,7 +159,7 @@ void Tuning::Engine::plan_trials(PendingPass& pass) {
 void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
                               std::span<const SiteIndex> failed, double now) {
   if (!pending_.entered()) return;
-  budget_.reach(now);
+  budget_.clock().reach(now);
   if (!pending_.may_end(id)) return;  // the end of another entry
   PendingPass* const pass = pending_.end_entry();
   if (pass != nullptr && stage_ == Stage::Table) sites_.count_table_pass();
@@ -207,7 +207,7 @@ void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
 }
 
 void Tuning::Engine::add_result(const PassResult& result, double now) {
-  budget_.reach_at_least(now);
+  budget_.clock().reach_at_least(now);
   if (!pending_.has_ended(result.pass)) return;
   resolve(pending_.take(result.pass), result.lost ? nullptr : &result);
   advance();

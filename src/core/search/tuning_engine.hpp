@@ -46,7 +46,7 @@ class Tuning::Engine {
   [[nodiscard]] std::span<const std::uint32_t> winners() const { return sites_.winners(); }
   [[nodiscard]] const TuningSites& sites() const { return sites_; }
   [[nodiscard]] TuningProgress progress() const {
-    return {stage_, budget_.passes(), entries_, budget_.seconds(stage_ == Stage::Finished)};
+    return {stage_, budget_.passes(), entries_, budget_.clock().seconds(stage_ == Stage::Finished)};
   }
 
  private:

@@ -84,7 +84,7 @@ void Tuning::Engine::time_out(SiteIndex index, std::uint32_t config, int iterati
 }
 
 void Tuning::Engine::overrun(double now) {
-  budget_.reach_at_least(now);
+  budget_.clock().reach_at_least(now);
   if (stage_ == Stage::Finished) return;
   budget_.overrun();
   const auto tried = under_way();

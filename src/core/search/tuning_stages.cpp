@@ -251,7 +251,7 @@ void Tuning::Engine::finish_generation() {
                       site.cost(0, options_.selection), site.reason,
                       site.reason == WinnerReason::Dropped && budget_.is_spent(true)});
   }
-  budget_.end();
+  budget_.clock().end();
   enter(Stage::Finished);
 }
 
