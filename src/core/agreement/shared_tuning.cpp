@@ -17,7 +17,8 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       decisions_(sites_, observer),
       run_(options_, observer, sites_),
       backoff_(settings_.presync_timeout),
-      topic_{settings_.group, 0, settings_.ranks},
+      question_(coordinator, {settings_.group, 0, settings_.ranks}, settings_.kind,
+                settings_.presync_timeout),
       entries_(settings_.entries_before) {}
 
 void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks) {
@@ -30,10 +31,9 @@ void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks) {
 }
 
 void SharedTuning::limit_to(std::span<const std::uint32_t> ranks) {
-  if (asked_ || run_.batch().number > 0 || failed_) return;
+  if (question_.is_open() || run_.batch().number > 0 || failed_) return;
   narrow(settings_, {ranks.begin(), ranks.end()});
-  topic_.group = settings_.group;
-  topic_.ranks = settings_.ranks;
+  question_.narrow(settings_.group, settings_.ranks);
 }
 
 Key SharedTuning::public_key(const Key& key) const {
@@ -75,7 +75,7 @@ void SharedTuning::pass_by(double now) {
 }
 
 PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
-  awaiting_ = false;
+  question_.expect_await(false);
   decisions_.count(!entered_, settings_.is_late && !clock_.has_begun());
   if (entered_) run_.abandon_open();
   if (clock_.begin(now)) observer_.stage(stage_, 0);
@@ -89,15 +89,15 @@ PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
   PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
   if (next_pass_is_due(bounded)) {
     plan_pass(plan);
-  } else if (sites_.size() == 0 && !asked_ && !failed_ &&
+  } else if (sites_.size() == 0 && !question_.is_open() && !failed_ &&
              (bounded ? run_.batch().number == 0 : !observed_)) {
     observed_ = true;
     plan.counted = true;
   } else if (!finished()) {
-    plan.waiting = asked_ || run_.has_next() ? Waiting::Ranks : run_.batch().waiting;
+    plan.waiting = question_.is_open() || run_.has_next() ? Waiting::Ranks : run_.batch().waiting;
     if (plan.waiting == Waiting::Nothing) plan.waiting = Waiting::Results;
   }
-  awaiting_ = !bounded && asked_;
+  question_.expect_await(!bounded && question_.is_open());
   plan.configs = plan_;
   return plan;
 }
@@ -166,7 +166,7 @@ bool SharedTuning::has_news() const {
 
 bool SharedTuning::finished() const {
   if (failed_) return true;
-  return run_.batch().finished && !asked_ && run_.is_through() && !has_news();
+  return run_.batch().finished && !question_.is_open() && run_.is_through() && !has_news();
 }
 
 TuningProgress SharedTuning::progress() const {

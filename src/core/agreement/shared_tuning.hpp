@@ -1,20 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/agreement/agreement_backoff.hpp"
 #include "core/agreement/batch.hpp"
 #include "core/agreement/batch_run.hpp"
 #include "core/agreement/decision_streams.hpp"
+#include "core/agreement/question.hpp"
 #include "core/agreement/shared_sites.hpp"
 #include "core/coordination/coordinator.hpp"
 #include "core/coordination/engagement.hpp"
@@ -98,14 +95,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(Due due, double now) override;
 
-  /// The limit for a verdict about a collective that is due, where a guess would have ranks hang in
-  /// NCCL for good. The verdict takes longer only while a process that may know it stands still;
-  /// the collective itself would wait for that process. All ranks hear at once of one that has
-  /// ended.
-  static constexpr double held_verdict_seconds = 600;
-  /// Why a rank takes its word back.
-  static constexpr const char* entered_again = "the region was entered again before all had spoken";
-
   // shared_tuning.cpp: entries
   void take_winner(SiteIndex here);
   [[nodiscard]] bool next_pass_is_due(bool bounded) const;
@@ -115,15 +104,13 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   // shared_tuning_parts.cpp: what is said
   void ask(bool bounded);
   [[nodiscard]] BatchReport report(bool bounded) const;
+  /// A report without anything that this rank has done.
+  [[nodiscard]] BatchReport notice() const;
 
   // shared_tuning_agreement.cpp: what is heard
   void advance(bool bounded);
-  [[nodiscard]] Agreement take_back();
-  [[nodiscard]] bool settle_because(const char* why, double now);
-  [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
-  /// The verdict was waited for so long.
-  static void leave_unknown(Agreement& agreement, double seconds);
-  void heard(Agreement agreement, bool bounded);
+  /// The question's answer has come.
+  void heard(bool bounded);
   /// Counts a refusal; whether the question is asked again.
   [[nodiscard]] bool has_patience(const std::string& why);
   void take(Batch&& batch, std::uint64_t hash);
@@ -144,18 +131,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   BatchRun run_;
   AgreementBackoff backoff_;
 
-  Topic topic_;
-  bool asked_ = false;
-  bool asked_bounded_ = false;
-  /// await() is the next call, or under way: what it hears is not there yet.
-  std::atomic<bool> awaiting_{false};
-  BatchReport said_;  ///< said again where the answer was no
-  bool say_again_ = false;
-  /// Heard in await(), or not taken in yet for want of memory.
-  std::optional<Agreement> answer_;
-  double settling_since_ = std::numeric_limits<double>::quiet_NaN();
-  std::optional<std::uint64_t> pause_said_;  ///< as the part of that question
-  bool pausing_ = false;                     ///< the answer is to that
+  Question question_;
   /// Nothing that comes after the winners is agreed on any more.
   bool closed_ = false;
   bool rest_ = false;  ///< nothing to run: the next entry asks again, not this one
@@ -163,7 +139,6 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
 
   Stage stage_ = Stage::Table;
   bool failed_ = false;
-  bool left_ = false;
   bool entered_ = false;
   bool observed_ = false;  ///< an entry that showed which sites there are
   std::uint64_t entries_;

@@ -9,38 +9,12 @@
 #include "core/search/statistics.hpp"
 
 namespace contextune {
-namespace {
-
-// Beyond what was granted: the coordinating rank's own limit is to be heard, not to be met. Within
-// presync_timeout it answers in time.
-constexpr double slack_seconds = 2;
-// How often somebody who waits looks whether to go on with something else.
-constexpr double interruption_seconds = 0.02;
-// A rank that has voted gets its verdict from control threads alone, whatever programs do.
-constexpr double verdict_seconds = 15;
-
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g s", seconds);
-  return text.data();
-}
-
-}  // namespace
 
 void SharedTuning::advance(bool bounded) {
   while (!failed_ && !rest_) {
-    if (asked_) {
-      Agreement agreement;
-      if (answer_) {
-        agreement = *std::exchange(answer_, std::nullopt);
-      } else {
-        agreement = coordinator_.poll(topic_);
-        if (agreement.verdict == Verdict::Open && bounded && entries_ > said_.horizon) {
-          agreement = take_back();
-        }
-      }
-      if (agreement.verdict == Verdict::Open) return;
-      heard(std::move(agreement), bounded);
+    if (question_.is_open()) {
+      if (!question_.has_answer(bounded && entries_ > question_.said().horizon)) return;
+      heard(bounded);
       continue;
     }
     const bool seen_sites = observed_ || sites_.size() > 0 || (bounded && entries_ > 1);
@@ -51,84 +25,25 @@ void SharedTuning::advance(bool bounded) {
   }
 }
 
-Agreement SharedTuning::take_back() {
-  coordinator_.withdraw(topic_, entered_again);
-  // Where this rank has voted already the verdict is still on its way. If decisions wait for it,
-  // settle() has.
-  return coordinator_.poll(topic_);
-}
-
 void SharedTuning::await(const std::function<bool()>& interrupted) {
-  if (asked_ && !answer_) {
-    Agreement agreement = await_verdict(interrupted);
-    if (agreement.verdict != Verdict::Open) answer_ = std::move(agreement);
-  }
-  awaiting_ = false;
-}
-
-Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) {
-  const double limit = settings_.presync_timeout;
-  Agreement agreement;
-  for (double left = limit; left > 0 && agreement.verdict == Verdict::Open;) {
-    const double slice = interrupted ? std::min(left, interruption_seconds) : left;
-    agreement = coordinator_.wait(topic_, slice);
-    left -= slice;
-    if (agreement.granted_seconds > 0)
-      left = std::max(left, agreement.granted_seconds + slack_seconds);
-    if (agreement.verdict == Verdict::Open && interrupted && interrupted()) return agreement;
-  }
-  if (agreement.verdict == Verdict::Open) {
-    const double waited = agreement.waited_seconds;
-    // It would have named a rank that has not come.
-    coordinator_.withdraw(topic_, "rank 0 did not answer in " + seconds_text(limit));
-    const double verdict_limit = decisions_.is_holding() ? held_verdict_seconds : verdict_seconds;
-    agreement = coordinator_.wait(topic_, verdict_limit);
-    agreement.waited_seconds += waited;
-    if (agreement.verdict == Verdict::Open) leave_unknown(agreement, verdict_limit);
-  }
-  return agreement;
-}
-
-void SharedTuning::leave_unknown(Agreement& agreement, double seconds) {
-  agreement.verdict = Verdict::Unknown;
-  agreement.why = "neither rank 0 nor another has said in " + seconds_text(seconds) +
-                  " what was decided after this rank had voted";
+  question_.await(interrupted, decisions_.is_holding());
 }
 
 bool SharedTuning::settle(Due due, double now) {
+  const bool is_held = question_.is_open() && decisions_.is_holding();
+  const char* why = Question::entered_again;
   if (due == Due::Entry) {
-    if (!asked_ || !decisions_.is_holding() || !asked_bounded_ || entries_ < said_.horizon)
+    if (!is_held || !question_.is_bounded() || entries_ < question_.said().horizon) return true;
+  } else {
+    clock_.reach_at_least(now);
+    if (!is_held) {
+      decisions_.release();
       return true;
-    return settle_because(entered_again, now);
-  }
-  clock_.reach_at_least(now);
-  if (asked_ && decisions_.is_holding())
-    return settle_because("a collective was due before all had spoken", now);
-  decisions_.release();
-  return true;
-}
-
-bool SharedTuning::settle_because(const char* why, double now) {
-  if (awaiting_) {
-    coordinator_.withdraw(topic_, why);
-    return false;
-  }
-  if (!answer_) {
-    if (std::isnan(settling_since_)) {
-      settling_since_ = now;
-      coordinator_.withdraw(topic_, why);
     }
-    Agreement agreement = coordinator_.poll(topic_);
-    if (agreement.verdict == Verdict::Open) {
-      // This rank has voted. A decision that was agreed on must not be missed: the others, inside
-      // NCCL, would never return.
-      if (now - settling_since_ < held_verdict_seconds) return false;
-      leave_unknown(agreement, held_verdict_seconds);
-    }
-    agreement.waited_seconds += now - settling_since_;
-    answer_ = std::move(agreement);
+    why = "a collective was due before all had spoken";
   }
-  heard(*answer_, asked_bounded_);
+  if (!question_.settle(why, now)) return false;
+  heard(question_.is_bounded());
   return true;
 }
 
@@ -141,35 +56,30 @@ void SharedTuning::explain_unfinished() {
                          "before: " + backoff_.last_refusal() + ".");
 }
 
-void SharedTuning::heard(Agreement agreement, bool bounded) {
+void SharedTuning::heard(bool bounded) {
   Batch batch;
   bool is_read = false;
-  if (agreement.verdict == Verdict::Committed) {
-    // The others have it: where there is no memory to take it in, it is still there to be asked
-    // for.
-    answer_ = std::move(agreement);
-    is_read = decode(answer_->decision, batch) &&
+  // The others have it: until it is taken in here, it stays the answer.
+  if (question_.answer().verdict == Verdict::Committed) {
+    is_read = decode(question_.answer().decision, batch) &&
               (batch.number == run_.batch().number + 1 || !batch.refused.empty());
     if (is_read) decisions_.commit(batch);
-    agreement = std::move(*answer_);
   }
-  answer_.reset();
-  asked_ = false;
+  const std::uint64_t number = question_.topic().question;
+  const bool paused_here = question_.is_pausing();
+  const Agreement agreement = question_.take_answer();
   decisions_.end_commit();
-  settling_since_ = std::numeric_limits<double>::quiet_NaN();
+  const Topic& topic = question_.topic();
   SyncEvent event;
-  event.group = topic_.group;
+  event.group = topic.group;
   event.group_rank = static_cast<std::uint32_t>(
-      std::find(topic_.ranks.begin(), topic_.ranks.end(), coordinator_.rank()) -
-      topic_.ranks.begin());
-  event.question = topic_.question;
+      std::find(topic.ranks.begin(), topic.ranks.end(), coordinator_.rank()) - topic.ranks.begin());
+  event.question = number;
   event.verdict = agreement.verdict;
   event.wait_seconds = agreement.waited_seconds;
   event.others_seconds = std::min(agreement.others_seconds, agreement.waited_seconds);
   event.why = agreement.why;
   const std::uint32_t culprit = agreement.culprit;
-  ++topic_.question;
-  const bool paused_here = std::exchange(pausing_, false);
   if (agreement.verdict == Verdict::Committed) {
     event.hash = hash_of(agreement.decision);
     if (is_read) {
@@ -179,7 +89,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
         return run_.batch().finished ? close(batch.refused) : fail(batch.refused);
       }
       backoff_.agree(entries_);
-      sites_.note_reported(said_);
+      sites_.note_reported(question_.said());
       take(std::move(batch), event.hash);
       // The pause that others were told to wait for is past.
       if (paused_here) rest_ = false;
@@ -206,12 +116,12 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
     return run_.batch().finished ? close(why) : fail(why);
   }
   backoff_.back_off(event.why);
-  say_again_ = true;
+  question_.repeat();
 }
 
 bool SharedTuning::has_patience(const std::string& why) {
-  return backoff_.refuse(why.find(entered_again) != std::string::npos, run_.batch().finished,
-                         clock_.now());
+  return backoff_.refuse(why.find(Question::entered_again) != std::string::npos,
+                         run_.batch().finished, clock_.now());
 }
 
 void SharedTuning::take(Batch&& batch, std::uint64_t hash) {
