@@ -1,22 +1,23 @@
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
-#include <set>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "core/submission/submission.hpp"
 #include "gpu/driver/driver.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/site/launcher.hpp"
 #include "intercept/submit/batch_graphs.hpp"
-#include "intercept/submit/launch_batch.hpp"
-#include "intercept/submit/outside_memory.hpp"
+#include "intercept/submit/frontend_words.hpp"
+#include "intercept/submit/gathering_obstacles.hpp"
+#include "intercept/submit/held_batches.hpp"
+#include "intercept/submit/hold_deadline.hpp"
+#include "intercept/submit/holdable_launches.hpp"
+#include "intercept/submit/last_launch.hpp"
+#include "intercept/submit/launch_stream.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {
@@ -46,13 +47,10 @@ class Submitter {
     BatchGraphs::Totals graphs;
   };
 
-  /// Told, in a sentence, why launches that may be gathered are not any more.
-  using NotGathered = std::function<void(const std::string& sentence)>;
-
   /// @param frontend null: nothing is chained or gathered
   Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
             CaptureWatch& captures, const ProcessMemory& memory,
-            const contextune_frontend* frontend, NotGathered say);
+            const contextune_frontend* frontend, GatheringObstacles::Say say);
   Submitter(const Submitter&) = delete;
   Submitter& operator=(const Submitter&) = delete;
 
@@ -61,9 +59,7 @@ class Submitter {
   [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
 
   /// Whether `hand_over` has something to do.
-  [[nodiscard]] bool holds() const noexcept {
-    return held_ != nullptr && __atomic_load_n(held_, __ATOMIC_ACQUIRE) != 0;
-  }
+  [[nodiscard]] bool holds() const noexcept { return frontend_.holds(); }
 
   /// A launch by the program.
   /// @param cache this thread's
@@ -106,41 +102,22 @@ class Submitter {
   [[nodiscard]] Totals totals() noexcept;
 
  private:
-  /// A stream as it is told apart from others: default streams by their special handles.
-  struct Stream {
-    CUcontext context = nullptr;
-    CUstream handle = nullptr;
-    std::uint64_t thread = 0;  ///< that a per-thread default stream belongs to
-    bool operator==(const Stream&) const = default;
-    auto operator<=>(const Stream&) const = default;
-  };
   using Lock = std::unique_lock<std::mutex>;
 
-  [[nodiscard]] Stream stream_of(const contextune_launch& call) const noexcept;
-  /// Whether a launch on `one` may have to come after what was on `other`: the legacy stream waits
-  /// for others, and they for it.
-  [[nodiscard]] static bool waits_for(const Stream& one, const Stream& other) noexcept;
-  [[nodiscard]] bool may_be_chained(const SubmittedKernel& kernel,
-                                    const Stream& stream) const noexcept;
+  [[nodiscard]] LaunchStream stream_of(const contextune_launch& call) const noexcept;
   [[nodiscard]] bool may_be_held(const contextune_launch& call, const SubmittedKernel& kernel,
-                                 const Stream& stream) noexcept;
-  [[nodiscard]] bool is_plain_stream(const Stream& stream) noexcept;
-  [[nodiscard]] bool is_idle(const Stream& stream) const noexcept;
-  void hold(const contextune_launch& call, SubmittedKernel& kernel, const Stream& stream);
+                                 const LaunchStream& stream) noexcept;
+  void hold(const contextune_launch& call, SubmittedKernel& kernel, const LaunchStream& stream);
   /// Lets go of the lock meanwhile.
   /// @param next the stream of the launch that comes next, which waits for no other stream's
-  void hand_over(Lock& lock, const Stream* next = nullptr) noexcept;
-  void launch_singly(LaunchBatch& batch, const Stream& stream) noexcept;
+  void hand_over(Lock& lock, const LaunchStream* next = nullptr) noexcept;
+  void launch_singly(LaunchBatch& batch, const LaunchStream& stream) noexcept;
   [[nodiscard]] CUresult launch_now(const contextune_launch& call, SubmittedKernel* kernel,
-                                    const Stream& stream, Lock& lock) noexcept;
+                                    const LaunchStream& stream, Lock& lock) noexcept;
   [[nodiscard]] CUresult launch_chained(const contextune_launch& call) const noexcept;
-  /// The failure of a held launch: told by a later one, as that of an earlier launch is by the
-  /// driver.
-  [[nodiscard]] CUresult take_failure() noexcept { return std::exchange(failure_, CUDA_SUCCESS); }
   /// Until the program ends.
   /// @param why a clause
   void give_up_gathering(const std::string& why) noexcept;
-  void say(const std::string& sentence) noexcept;
   void publish() noexcept;
   void watch_deadline() noexcept;
 
@@ -148,43 +125,16 @@ class Submitter {
   const Launcher& launcher_;
   SubmittedKernels& kernels_;
   CaptureWatch& captures_;
-  std::uint32_t* const held_;             ///< the frontend's word; null: there is none
-  const std::uint32_t* const unguarded_;  ///< not 0: some calls of the driver do not hand over
-  const NotGathered say_;
+  FrontendWords frontend_;
   std::atomic<bool> on_{false};
 
   std::mutex mutex_;
   Submission submission_;
-  bool gave_up_gathering_ = false;
-  bool said_unguarded_ = false;
-  bool stopped_ = false;
-  bool wants_other_calls_ = false;
-
-  // The last call of the driver by the program, if it was a launch.
-  Stream last_;
-  bool last_is_launch_ = false;
-  bool last_may_be_followed_ = false;
-  unsigned launching_ = 0;  ///< threads within a launch
-
-  std::array<LaunchBatch, 2> batches_;
-  LaunchBatch* batch_ = &batches_[0];
-  Stream batch_stream_;
-  LaunchBatch* handed_ = &batches_[1];  ///< used by whoever hands over
-  Stream handed_stream_;
-  bool handing_over_ = false;
-  std::condition_variable handed_over_;
-  CUresult failure_ = CUDA_SUCCESS;
-  std::uint64_t checked_ns_ = 0;  ///< when the GPU was last known to be at work
-  std::set<Stream> plain_streams_;
-  OutsideMemory outside_;
-  std::uint64_t shapes_ = 0;  ///< grows when what was accepted may not be any more
-
-  // Our thread, which hands over what is held too long.
-  bool watching_ = false;
-  bool asleep_ = false;
-  std::condition_variable wake_;
-  std::uint64_t late_in_a_row_ = 0;
-  std::uint64_t hold_again_ns_ = 0;
+  LastLaunch last_;
+  HoldDeadline deadline_;
+  HoldableLaunches holdable_;
+  GatheringObstacles obstacles_;
+  HeldBatches batches_;
 
   BatchGraphs graphs_;
   Totals totals_;
