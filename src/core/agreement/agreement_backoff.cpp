@@ -1,6 +1,7 @@
 #include "core/agreement/agreement_backoff.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace contextune {
 namespace {
@@ -23,6 +24,7 @@ void AgreementBackoff::agree(std::uint64_t entry) {
 }
 
 void AgreementBackoff::pace(bool has_passes, std::uint64_t entry) {
+  rests_ = !has_passes;
   // Whatever there is to wait for, asking at every entry does not bring it.
   pause_entries_ = has_passes ? 0 : std::clamp<std::uint64_t>(2 * pause_entries_, 1, most_pause);
   pause_until_ = entry + pause_entries_;
@@ -37,6 +39,12 @@ bool AgreementBackoff::refuse(bool is_overtaken, bool is_late, double now) {
 void AgreementBackoff::back_off(const std::string& why) {
   last_refusal_ = why;
   margin_ = std::min(2 * margin_, most_margin);
+}
+
+std::string AgreementBackoff::explain() {
+  if (refusals_ == 0 || std::exchange(explained_, true)) return {};
+  return "in " + std::to_string(refusals_) +
+         " attempts, so this rank ran what was known before: " + last_refusal_;
 }
 
 }  // namespace contextune

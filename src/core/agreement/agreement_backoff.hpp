@@ -21,6 +21,9 @@ class AgreementBackoff {
   void agree(std::uint64_t entry);
   /// The answer was a batch in that entry: after one without passes, asking pauses.
   void pace(bool has_passes, std::uint64_t entry);
+  /// There is nothing to run: the next entry asks again, not this one.
+  [[nodiscard]] bool rests() const { return rests_; }
+  void wake() { rests_ = false; }
 
   /// Counts a refusal.
   /// @param is_overtaken this rank came to its next entry before all had spoken
@@ -29,19 +32,20 @@ class AgreementBackoff {
   [[nodiscard]] bool refuse(bool is_overtaken, bool is_late, double now);
   /// The question is asked again after that refusal.
   void back_off(const std::string& why);
-  /// Refusals since the last agreement.
-  [[nodiscard]] int refusals() const { return refusals_; }
-  [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
+  /// What has kept ranks from agreeing since they did last, a clause; once. Empty: nothing.
+  [[nodiscard]] std::string explain();
 
  private:
   const double patience_seconds_;
   std::uint64_t margin_ = 4;
   std::uint64_t asked_entry_ = 0;
-  int refusals_ = 0;
+  int refusals_ = 0;          ///< since the last agreement
   double refused_since_ = 0;  ///< time of the first of them
   std::string last_refusal_;
   std::uint64_t pause_entries_ = 0;  ///< after batches without passes, before asking again
   std::uint64_t pause_until_ = 0;
+  bool rests_ = false;
+  bool explained_ = false;
 };
 
 }  // namespace contextune

@@ -29,7 +29,8 @@ const Batch::Pass& BatchRun::begin_next(PassId id) {
   return batch_.passes[*open_];
 }
 
-void BatchRun::end_pass(std::span<const SiteIndex> launched, std::span<const SiteIndex> failed) {
+void BatchRun::end_entry(std::span<const SiteIndex> launched, std::span<const SiteIndex> failed) {
+  entered_ = false;
   if (!open_) return;
   Seen& seen = seen_[*open_];
   const Batch::Pass& pass = batch_.passes[*open_];
@@ -47,7 +48,8 @@ void BatchRun::end_pass(std::span<const SiteIndex> launched, std::span<const Sit
   }
 }
 
-void BatchRun::abandon_open() {
+void BatchRun::abandon_entry() {
+  entered_ = false;
   if (!open_) return;
   Seen& seen = seen_[*open_];
   open_.reset();
@@ -102,7 +104,7 @@ void BatchRun::overrun() {
 }
 
 void BatchRun::cut_short() {
-  abandon_open();
+  abandon_entry();
   for (std::size_t p = next_; p < seen_.size(); ++p) {
     seen_[p].ended = seen_[p].in = true;
     seen_[p].report.lost = true;

@@ -13,8 +13,8 @@
 
 namespace contextune {
 
-/// This rank's run of the batch that all ranks were given: its passes, one after the other, and
-/// what is known of each. What it was given must outlive it.
+/// This rank's run of the batch that all ranks were given: the entry that is going on, its passes,
+/// one after the other, and what is known of each. What it was given must outlive it.
 class BatchRun {
  public:
   BatchRun(const TuningOptions& options, TuningObserver& observer, const SharedSites& sites)
@@ -27,14 +27,16 @@ class BatchRun {
   /// The one that is run, or was last; number 0: there was none.
   [[nodiscard]] const Batch& batch() const { return batch_; }
 
+  /// An entry begins. Unless it is the next pass, it is none.
+  void enter() { entered_ = true; }
+  [[nodiscard]] bool entered() const { return entered_; }
   [[nodiscard]] bool has_next() const { return next_ < batch_.passes.size(); }
   const Batch::Pass& begin_next(PassId id);
   /// Whether the entry that is going on may end under that name: another pass may not.
   [[nodiscard]] bool may_end(PassId id) const { return !open_ || seen_[*open_].pass == id; }
-  /// Nothing if the entry is no pass.
-  void end_pass(std::span<const SiteIndex> launched, std::span<const SiteIndex> failed);
-  /// The entry that is going on has no end: its pass is lost.
-  void abandon_open();
+  void end_entry(std::span<const SiteIndex> launched, std::span<const SiteIndex> failed);
+  /// The entry that is going on, if there is one, has no end: its pass is lost.
+  void abandon_entry();
   void add_result(const PassResult& result);
   void spend(double seconds, PassId id);
   /// The passes that are due do not end in time. The others are told.
@@ -70,7 +72,8 @@ class BatchRun {
   std::vector<Seen> seen_;           ///< by position in the batch
   std::size_t next_ = 0;             ///< pass of the batch
   std::optional<std::size_t> open_;  ///< pass of the batch that is going on
-  bool overran_ = false;             ///< passes of the batch did not end in time
+  bool entered_ = false;
+  bool overran_ = false;  ///< passes of the batch did not end in time
   std::uint64_t passes_ = 0;
   std::uint64_t waited_entries_ = 0;
   double waiting_since_ = 0;

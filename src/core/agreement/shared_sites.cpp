@@ -121,6 +121,15 @@ std::uint32_t SharedSites::runnable(SiteIndex here, std::uint32_t config) const 
   return known && site.ready ? config : site.shared.pinned.value_or(0);
 }
 
+std::span<const std::uint32_t> SharedSites::plan(const Batch::Pass* pass) {
+  plan_ = winners_;
+  for (SharedIndex index = 0; pass != nullptr && index < pass->configs.size(); ++index) {
+    const SiteIndex here = local(index);
+    if (here != no_site) plan_[here] = runnable(here, pass->configs[index]);
+  }
+  return plan_;
+}
+
 void SharedSites::take_winner(SiteIndex here, std::span<const std::uint32_t> agreed) {
   const OwnSite& site = sites_[here];
   if (!site.index || *site.index >= agreed.size()) return;

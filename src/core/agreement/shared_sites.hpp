@@ -55,8 +55,9 @@ class SharedSites {
   /// This rank's; no_site where it lacks that.
   [[nodiscard]] SiteIndex local(SharedIndex index) const;
 
-  /// The config, if this rank can run it now, else what it runs instead.
-  [[nodiscard]] std::uint32_t runnable(SiteIndex here, std::uint32_t config) const;
+  /// The config of each in an entry: as the pass has it where this rank can run that, and without a
+  /// pass the winners. Valid until the next plan.
+  std::span<const std::uint32_t> plan(const Batch::Pass* pass);
   [[nodiscard]] std::span<const std::uint32_t> winners() const { return winners_; }
   /// @param agreed by SharedIndex
   void take_winner(SiteIndex here, std::span<const std::uint32_t> agreed);
@@ -78,6 +79,8 @@ class SharedSites {
  private:
   [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
   void join(SiteIndex here, SharedIndex index);
+  /// The config, if this rank can run it now, else what it runs instead.
+  [[nodiscard]] std::uint32_t runnable(SiteIndex here, std::uint32_t config) const;
 
   const TuningOptions& options_;
   TuningObserver& observer_;
@@ -85,6 +88,7 @@ class SharedSites {
   std::vector<SharedSite> shared_;  ///< all that the planner has taken up, by SharedIndex
   std::vector<SiteIndex> local_;    ///< by SharedIndex
   std::vector<std::uint32_t> winners_;
+  std::vector<std::uint32_t> plan_;
   bool said_too_many_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "core/agreement/shared_tuning.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/value/stable_hash.hpp"
 
@@ -31,7 +30,7 @@ void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks) {
 }
 
 void SharedTuning::limit_to(std::span<const std::uint32_t> ranks) {
-  if (question_.is_open() || run_.batch().number > 0 || failed_) return;
+  if (question_.is_open() || run_.batch().number > 0 || has_failed()) return;
   narrow(settings_, {ranks.begin(), ranks.end()});
   question_.narrow(settings_.group, settings_.ranks);
 }
@@ -47,7 +46,7 @@ SiteIndex SharedTuning::add_site(SiteSpec spec) {
 }
 
 void SharedTuning::take_winner(SiteIndex here) {
-  if (!failed_) sites_.take_winner(here, run_.batch().winners);
+  if (!has_failed()) sites_.take_winner(here, run_.batch().winners);
 }
 
 void SharedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {
@@ -67,29 +66,33 @@ bool SharedTuning::keep_in_step(DecisionPort& port) {
 }
 
 void SharedTuning::pass_by(double now) {
-  decisions_.count(!entered_, settings_.is_late && !clock_.has_begun());
-  if (entered_) run_.abandon_open();
+  decisions_.count(!run_.entered(), settings_.is_late && !clock_.has_begun());
+  run_.abandon_entry();
   clock_.reach(now);
-  entered_ = false;
   ++entries_;
 }
 
 PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
   question_.expect_await(false);
-  decisions_.count(!entered_, settings_.is_late && !clock_.has_begun());
-  if (entered_) run_.abandon_open();
+  decisions_.count(!run_.entered(), settings_.is_late && !clock_.has_begun());
+  run_.abandon_entry();
   if (clock_.begin(now)) observer_.stage(stage_, 0);
   clock_.reach(now);
   ++entries_;
-  entered_ = true;
-  rest_ = false;
+  run_.enter();
+  backoff_.wake();
   run_.give_up_waiting(now);
   advance(bounded);
-  plan_.assign(sites_.winners().begin(), sites_.winners().end());
   PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
+  const Batch::Pass* pass = nullptr;
   if (next_pass_is_due(bounded)) {
-    plan_pass(plan);
-  } else if (sites_.size() == 0 && !question_.is_open() && !failed_ &&
+    pass = &run_.begin_next(id);
+    plan.number = pass->number;
+    plan.stage = pass->stage;
+    plan.measure = pass->measure;
+    plan.counted = true;
+    plan.agreed = settings_.ranks.size() > 1;
+  } else if (sites_.size() == 0 && !question_.is_open() && !has_failed() &&
              (bounded ? run_.batch().number == 0 : !observed_)) {
     observed_ = true;
     plan.counted = true;
@@ -98,7 +101,7 @@ PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
     if (plan.waiting == Waiting::Nothing) plan.waiting = Waiting::Results;
   }
   question_.expect_await(!bounded && question_.is_open());
-  plan.configs = plan_;
+  plan.configs = sites_.plan(pass);
   return plan;
 }
 
@@ -106,26 +109,12 @@ bool SharedTuning::next_pass_is_due(bool bounded) const {
   return run_.has_next() && (!bounded || entries_ >= run_.batch().first_entry);
 }
 
-void SharedTuning::plan_pass(PassPlan& plan) {
-  const Batch::Pass& pass = run_.begin_next(plan.pass);
-  for (SharedIndex index = 0; index < pass.configs.size(); ++index) {
-    const SiteIndex here = sites_.local(index);
-    if (here != no_site) plan_[here] = sites_.runnable(here, pass.configs[index]);
-  }
-  plan.number = pass.number;
-  plan.stage = pass.stage;
-  plan.measure = pass.measure;
-  plan.counted = true;
-  plan.agreed = settings_.ranks.size() > 1;
-}
-
 void SharedTuning::end_pass(PassId id, std::span<const SiteIndex> launched,
                             std::span<const SiteIndex> failed, double now) {
-  if (!entered_) return;
+  if (!run_.entered()) return;
   clock_.reach(now);
   if (!run_.may_end(id)) return;  // the end of another entry
-  entered_ = false;
-  run_.end_pass(launched, failed);
+  run_.end_entry(launched, failed);
 }
 
 void SharedTuning::add_result(const PassResult& result, double now) {
@@ -139,13 +128,12 @@ void SharedTuning::spend(double seconds, std::optional<PassId> id) {
 
 void SharedTuning::overrun(double now) {
   clock_.reach_at_least(now);
-  if (!run_.is_through() && !failed_) run_.overrun();
+  if (!run_.is_through() && !has_failed()) run_.overrun();
 }
 
 void SharedTuning::cut_short() {
   engagement_.end();
-  if (failed_) return;
-  entered_ = false;
+  if (has_failed()) return;
   run_.cut_short();
 }
 
@@ -159,13 +147,13 @@ std::unique_ptr<Lockstep> SharedTuning::lockstep() {
 }
 
 bool SharedTuning::has_news() const {
-  if (closed_) return false;
+  if (accord_ == Accord::Closed) return false;
   if (run_.batch().finished && decisions_.has_untold()) return true;
   return sites_.has_news();
 }
 
 bool SharedTuning::finished() const {
-  if (failed_) return true;
+  if (has_failed()) return true;
   return run_.batch().finished && !question_.is_open() && run_.is_through() && !has_news();
 }
 

@@ -76,7 +76,7 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   void overrun(double now) override;
   /// Ends the agreement for that reason, a clause.
   void give_up(const std::string& why);
-  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
+  [[nodiscard]] bool has_failed() const noexcept { return accord_ == Accord::Failed; }
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] std::span<const std::uint32_t> winners() const override { return sites_.winners(); }
@@ -95,10 +95,15 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(Due due, double now) override;
 
+  enum class Accord {
+    Sought,
+    Closed,  ///< nothing that comes after the winners is agreed on any more
+    Failed   ///< nothing is
+  };
+
   // shared_tuning.cpp: entries
   void take_winner(SiteIndex here);
   [[nodiscard]] bool next_pass_is_due(bool bounded) const;
-  void plan_pass(PassPlan& plan);
   [[nodiscard]] bool has_news() const;
 
   // shared_tuning_parts.cpp: what is said
@@ -126,20 +131,14 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
 
   SharedSites sites_;
   DecisionStreams decisions_;
-  std::vector<std::uint32_t> plan_;
 
   BatchRun run_;
   AgreementBackoff backoff_;
 
   Question question_;
-  /// Nothing that comes after the winners is agreed on any more.
-  bool closed_ = false;
-  bool rest_ = false;  ///< nothing to run: the next entry asks again, not this one
-  bool explained_ = false;
+  Accord accord_ = Accord::Sought;
 
   Stage stage_ = Stage::Table;
-  bool failed_ = false;
-  bool entered_ = false;
   bool observed_ = false;  ///< an entry that showed which sites there are
   std::uint64_t entries_;
   TuningClock clock_;

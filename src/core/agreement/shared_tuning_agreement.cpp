@@ -11,7 +11,7 @@
 namespace contextune {
 
 void SharedTuning::advance(bool bounded) {
-  while (!failed_ && !rest_) {
+  while (!has_failed() && !backoff_.rests()) {
     if (question_.is_open()) {
       if (!question_.has_answer(bounded && entries_ > question_.said().horizon)) return;
       heard(bounded);
@@ -48,12 +48,12 @@ bool SharedTuning::settle(Due due, double now) {
 }
 
 void SharedTuning::explain_unfinished() {
-  if (failed_ || finished() || backoff_.refusals() == 0 || std::exchange(explained_, true)) return;
-  observer_.fallback(FallbackReason::NoAgreement, no_site,
-                     "The ranks had not agreed by entry " + std::to_string(entries_) + ", in " +
-                         std::to_string(backoff_.refusals()) +
-                         " attempts, so this rank ran what was known " +
-                         "before: " + backoff_.last_refusal() + ".");
+  if (has_failed() || finished()) return;
+  const std::string why = backoff_.explain();
+  if (why.empty()) return;
+  observer_.fallback(
+      FallbackReason::NoAgreement, no_site,
+      "The ranks had not agreed by entry " + std::to_string(entries_) + ", " + why + ".");
 }
 
 void SharedTuning::heard(bool bounded) {
@@ -92,7 +92,7 @@ void SharedTuning::heard(bool bounded) {
       sites_.note_reported(question_.said());
       take(std::move(batch), event.hash);
       // The pause that others were told to wait for is past.
-      if (paused_here) rest_ = false;
+      if (paused_here) backoff_.wake();
       if (!bounded && !run_.batch().passes.empty()) {
         occupied(options_.trial_timeout, "runs trials");
         engagement_.begin(coordinator_, settings_.ranks, "tunes a region with other ranks");
@@ -128,7 +128,6 @@ void SharedTuning::take(Batch&& batch, std::uint64_t hash) {
   for (const SharedSite& shared : batch.new_sites) sites_.take_up(shared);
   for (const TuningEvent& event : batch.events) mirror(event);
   stage_ = batch.passes.empty() ? batch.stage : batch.passes.front().stage;
-  rest_ = batch.passes.empty();
   backoff_.pace(!batch.passes.empty(), entries_);
   if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
   if (batch.paused) batch.waiting = Waiting::Pause;
@@ -191,20 +190,20 @@ void SharedTuning::mirror(const TuningEvent& event) {
 }
 
 void SharedTuning::give_up(const std::string& why) {
-  if (failed_) return;
+  if (has_failed()) return;
   leave(why);
   fail(why);
 }
 
 void SharedTuning::close(const std::string& why) {
-  closed_ = true;
+  if (!has_failed()) accord_ = Accord::Closed;
   engagement_.end();
   observer_.fallback(FallbackReason::NoAgreement, no_site,
                      "The winners stay, and what came after them keeps its default: " + why + ".");
 }
 
 void SharedTuning::fail(const std::string& why) {
-  failed_ = true;
+  accord_ = Accord::Failed;
   engagement_.end();
   clock_.end();
   stage_ = Stage::Finished;

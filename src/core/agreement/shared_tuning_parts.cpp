@@ -32,12 +32,12 @@ void SharedTuning::ask(bool bounded) {
 }
 
 void SharedTuning::occupied(double seconds, const std::string& why) {
-  if (!failed_) question_.occupied(seconds, why);
+  if (!has_failed()) question_.occupied(seconds, why);
 }
 
 void SharedTuning::pause() {
   engagement_.end();
-  if (failed_ || finished()) return;
+  if (has_failed() || finished()) return;
   BatchReport said = notice();
   said.pausing = true;
   question_.pause(said);
@@ -45,7 +45,7 @@ void SharedTuning::pause() {
 
 void SharedTuning::leave(const std::string& why) {
   engagement_.end();
-  if (failed_ || (!question_.is_open() && finished())) return;
+  if (has_failed() || (!question_.is_open() && finished())) return;
   BatchReport said = notice();
   said.leaving = why;
   question_.leave(said);
