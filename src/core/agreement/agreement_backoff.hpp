@@ -32,7 +32,7 @@ class AgreementBackoff {
   [[nodiscard]] bool refuse(bool is_overtaken, bool is_late, double now);
   /// The question is asked again after that refusal.
   void back_off(const std::string& why);
-  /// What has kept ranks from agreeing since they did last, a clause; once. Empty: nothing.
+  /// Says once why ranks have not agreed since they last did, a clause. Empty: nothing to say.
   [[nodiscard]] std::string explain();
 
  private:

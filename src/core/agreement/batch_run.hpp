@@ -14,17 +14,19 @@
 namespace contextune {
 
 /// This rank's run of the batch that all ranks were given: the entry that is going on, its passes,
-/// one after the other, and what is known of each. What it was given must outlive it.
+/// one after the other, and what is known of each. The options, the observer and
+/// the sites must outlive it.
 class BatchRun {
  public:
   BatchRun(const TuningOptions& options, TuningObserver& observer, const SharedSites& sites)
       : options_(options), observer_(observer), sites_(sites) {}
 
-  /// The next batch. @param hash of its bytes
+  /// The ranks were given the next batch.
+  /// @param hash of its bytes
   void start(Batch&& batch, std::uint64_t hash);
   /// No pass that was agreed on is made any more, and nothing is told of them.
   void drop_passes();
-  /// The one that is run, or was last; number 0: there was none.
+  /// The batch that is run, or was last; number 0: there was none.
   [[nodiscard]] const Batch& batch() const { return batch_; }
 
   /// An entry begins. Unless it is the next pass, it is none.
@@ -52,7 +54,7 @@ class BatchRun {
   [[nodiscard]] std::uint64_t passes() const { return passes_; }
   /// Adds the batch and what is known of its passes.
   void report(BatchReport& report) const;
-  /// The same of the pass with that number; null: it is not of this batch.
+  /// This rank's report of the pass with that number; null: it is not of this batch.
   [[nodiscard]] const PassReport* report_of(std::uint64_t number) const;
 
  private:

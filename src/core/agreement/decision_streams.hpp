@@ -27,7 +27,7 @@ class DecisionStreams {
   /// @param entry_was_made since this was called last; else the same entry begins again
   /// @param is_late how many entries the decisions before are spread over is not known
   void count(bool entry_was_made, bool is_late);
-  /// Whether there is a stream to which nobody has told what its site's decisions are told.
+  /// Whether there is a new stream that was not leased the winner of its site.
   [[nodiscard]] bool has_untold() const;
   /// There was an agreement or a refusal, once all winners are found.
   void note_untold();

@@ -17,7 +17,7 @@ namespace contextune {
 /// answer is taken; then comes the next one. An answer that has come is kept until it is taken:
 /// where there is no memory to take it in, it is still there.
 ///
-/// Threads: one at a time, but await(). The coordinator must outlive it.
+/// Threads as RegionTuning says. The coordinator must outlive it.
 class Question {
  public:
   /// Why a rank takes its word back.

@@ -14,7 +14,8 @@ namespace contextune {
 
 /// The confirm stage of a generation. Its winners are compared with what they have to beat, all
 /// together, and the least of them is dropped where that shows no gain. Then every winner of those
-/// that were shown together is left out once. What it was given must outlive it.
+/// that were shown together is left out once. The options, the observer
+/// and the sites must outlive it.
 class Confirmation {
  public:
   Confirmation(const TuningOptions& options, TuningObserver& observer, TuningSites& sites);

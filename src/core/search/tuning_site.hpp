@@ -50,7 +50,7 @@ struct TuningSite {
   /// An earlier run's winner is all that it runs, or has to show to be worth it.
   [[nodiscard]] bool is_stored() const { return spec.stored && spec.stored->untried.empty(); }
 
-  /// What its launches take with a config, by its own times; NaN: not known.
+  /// Seconds of a launch with a config, by its own times; NaN: not known.
   [[nodiscard]] double cost(std::uint32_t config, Selection selection) const;
   /// Seconds a pass that its known config saves over the base, by its own times. Where those say
   /// nothing it is below all others: it is the first to go.
