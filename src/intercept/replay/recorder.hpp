@@ -1,20 +1,19 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
+#include <cstddef>
 #include <functional>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "intercept/graphs/graph_table.hpp"
 #include "intercept/memory/process_memory.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/kernel_table.hpp"
+#include "intercept/replay/launch_check.hpp"
+#include "intercept/replay/open_recording.hpp"
 #include "intercept/replay/recording.hpp"
 #include "intercept/site/launcher.hpp"
 
@@ -27,9 +26,7 @@ namespace contextune::intercept {
 /// is made once, as written.
 class Recorder {
  public:
-  /// Called before the first launch of each kernel in a recording, on the launching thread.
-  /// @return what stands in the way of a replay; absent: nothing
-  using FirstLaunch = std::function<std::optional<Recording::Obstacle>(const KnownKernel&)>;
+  using FirstLaunch = LaunchCheck::FirstLaunch;
 
   /// Gives back what is in the way of so many bytes that the program wants.
   using GiveWay = std::function<void(std::size_t bytes)>;
@@ -39,14 +36,8 @@ class Recorder {
            KernelTable& kernels, GraphTable& graphs, ProcessMemory& memory, CaptureWatch& captures,
            bool several_devices);
 
-  /// Versions that tell whether memory or modules came or went; to be taken before memory is looked
-  /// at.
-  struct Versions {
-    std::uint64_t allocations = 0;
-    std::uint64_t kernels = 0;
-    bool operator==(const Versions&) const = default;
-  };
-  [[nodiscard]] Versions versions() const noexcept {
+  /// To be taken before memory is looked at.
+  [[nodiscard]] ProgramVersions versions() const noexcept {
     return {memory_.changes().version(), kernels_.epoch()};
   }
 
@@ -55,8 +46,9 @@ class Recorder {
   /// @param give_way gives memory back that was kept for recordings; called on any thread, before
   ///   the program takes memory, which is an obstacle
   /// @return false: another recording is under way, or a call of the last one
-  [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
-                           FirstLaunch first_launch, GiveWay give_way) noexcept;
+  [[nodiscard]] bool begin(bool thread_bound, const ProgramVersions& versions,
+                           std::size_t most_host_bytes, FirstLaunch first_launch,
+                           GiveWay give_way) noexcept;
   /// Ends the recording and returns it. To be called by the thread that recorded; calls of others
   /// that come now are passed through.
   [[nodiscard]] Recording end() noexcept;
@@ -91,13 +83,9 @@ class Recorder {
   /// Whether this thread's work is what is recorded; if it is not, that is an obstacle.
   [[nodiscard]] bool is_ours() noexcept;
   [[nodiscard]] bool is_owner() noexcept;
-  [[nodiscard]] bool may_record(const Launch& launch);
-  /// The kernel of a launch; null: it stands in the way.
-  [[nodiscard]] const KnownKernel* meet(const Launch& launch);
-  void check_arguments(const Launch& launch, const KnownKernel& kernel);
-  /// Whether the driver has memory there, of which the map does not know.
-  [[nodiscard]] bool is_unseen_memory(CUdeviceptr word);
-  [[nodiscard]] bool may_record(const GraphCall& call);
+  /// A copy of the launch for a replay; null: something stands in the way.
+  [[nodiscard]] std::unique_ptr<RecordedLaunch> look_at(const contextune_launch& call,
+                                                        const Launch& launch);
   [[nodiscard]] bool may_record(const contextune_nccl_call& call);
   [[nodiscard]] bool note_transfer(contextune_fn fn, void* const* args);
   void note_event(CUevent event, CUstream stream);
@@ -108,8 +96,8 @@ class Recorder {
                       bool writes);
   /// The first one counts. Under the mutex.
   void set_obstacle(Recording::Obstacle obstacle) noexcept;
+  void obstruct(Recording::Obstacle obstacle) noexcept;
   void add(Operation operation);
-  void use(CUstream stream);
 
   const contextune_frontend* frontend_;
   const gpu::Driver& driver_;
@@ -118,27 +106,14 @@ class Recorder {
   GraphTable& graphs_;
   ProcessMemory& memory_;
   CaptureWatch& captures_;
-  const bool several_devices_;
   std::atomic<bool> active_{false};
   bool begun_ = false;          ///< and not ended
   std::atomic<int> inside_{0};  ///< calls that are being looked at
   std::mutex mutex_;
-  Recording recording_;
-  FirstLaunch first_launch_;
+  OpenRecording open_;
   GiveWay give_way_;
-  std::size_t most_host_bytes_ = 0;
-  std::uint64_t thread_ = 0;  ///< whose work it is; 0: of the first to come
-  Versions versions_;
-  CUcontext context_ = nullptr;  ///< current where it began
-  /// Where copies wrote to the host: begin and size.
-  std::vector<std::pair<const std::byte*, std::size_t>> written_;
-  std::map<CUevent, std::uint32_t> events_;
   std::set<CUevent> imported_events_;
-  std::set<const KnownKernel*> kernels_seen_;
-  std::set<CUgraphExec> graphs_seen_;
-  std::unordered_set<CUdeviceptr> no_addresses_;  ///< words of arguments that are none
-  bool to_host_ = false;                          ///< a copy to the host is under way
-  bool host_knows_ = false;                       ///< and the host may have seen what it brought
+  LaunchCheck check_;  ///< not by the mutex: of the thread that records
 };
 
 }  // namespace contextune::intercept

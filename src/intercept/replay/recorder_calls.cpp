@@ -139,9 +139,7 @@ void Recorder::note_event(CUevent event, CUstream stream) {
   operation.stream = stream;
   {
     const std::lock_guard lock(mutex_);
-    const auto [place, fresh] = events_.emplace(event, recording_.num_events);
-    if (fresh) ++recording_.num_events;
-    operation.event = place->second;
+    operation.event = open_.number_of(event);
   }
   add(std::move(operation));
 }
@@ -152,14 +150,14 @@ void Recorder::note_wait(CUstream stream, CUevent event) {
   operation.stream = stream;
   {
     const std::lock_guard lock(mutex_);
-    const auto place = events_.find(event);
+    const auto number = open_.find_event(event);
     // An event recorded before the region began is complete: the region began on an idle GPU.
-    if (place == events_.end() && !imported_events_.contains(event)) return;
-    if (place == events_.end()) {
+    if (!number && !imported_events_.contains(event)) return;
+    if (!number) {
       return set_obstacle({FallbackReason::SharedMemory,
                            "The region waits for an event that may be another process's.", false});
     }
-    operation.event = place->second;
+    operation.event = *number;
   }
   add(std::move(operation));
 }
@@ -170,10 +168,7 @@ void Recorder::note_synchronise(CUstream stream) {
   operation.stream = stream;
   {
     const std::lock_guard lock(mutex_);
-    if (to_host_) {
-      host_knows_ = true;
-      return;  // work that follows is an obstacle, and without any there is nothing to wait before
-    }
+    if (open_.note_synchronise()) return;
   }
   add(std::move(operation));
 }

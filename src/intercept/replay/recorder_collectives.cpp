@@ -31,7 +31,12 @@ bool Recorder::may_record(const contextune_nccl_call& call) {
   if (call.op >= num_nccl_operators)
     return obstacle("it reduces by an operator of the program's own");
   if (const char* why = nccl_code_unknown()) return obstacle(why);
-  if (call.group_depth != recording_.open_groups) return obstacle("it begins inside a group");
+  std::uint32_t open_groups = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    open_groups = open_.open_groups();
+  }
+  if (call.group_depth != open_groups) return obstacle("it begins inside a group");
   if (captures_.possible() && captures_.is_capturing(call.stream)) {
     obstruct(FallbackReason::Capture, {});
     return false;
@@ -70,8 +75,7 @@ void Recorder::nccl_ended(const contextune_nccl_call& call) noexcept {
       operation.stream = call.stream == nullptr ? CU_STREAM_LEGACY : call.stream;
     add(std::move(operation));
     const std::lock_guard lock(mutex_);
-    if (call.fn == contextune_fn_ncclGroupStart) ++recording_.open_groups;
-    if (call.fn == contextune_fn_ncclGroupEnd) --recording_.open_groups;
+    open_.note_group(call.fn);
   } catch (const std::exception& error) {
     obstruct(FallbackReason::ReplayFailed, error.what());
   }
