@@ -1,11 +1,15 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include "core/submission/known_periods.hpp"
+#include "core/submission/period_walk.hpp"
+#include "core/submission/search_pace.hpp"
+#include "core/submission/step_ring.hpp"
 
 namespace contextune {
 
@@ -55,22 +59,18 @@ enum class Finding : std::uint8_t { Looking, Found, NothingRepeats };
 /// The constructor takes all memory. Nothing throws but the constructor and the lists.
 class PeriodFinder {
  public:
-  static constexpr std::uint32_t longest = 4096;
+  static constexpr std::uint32_t longest = KnownPeriods::longest;
   static constexpr std::uint32_t evidence = 8;
-  static constexpr std::size_t most_periods = 8;
 
   PeriodFinder();
   PeriodFinder(const PeriodFinder&) = delete;
   PeriodFinder& operator=(const PeriodFinder&) = delete;
 
   PeriodStep see(std::uint64_t token) noexcept {
-    ring_[steps_++ & ring_mask] = token;
-    if (steady_ && token == *expected_) [[likely]] {
-      const bool begins = expected_ == first_;
-      if (++expected_ == end_) {
-        expected_ = first_;
-        ++led_;
-      }
+    ring_.add(pace_.step(), token);
+    if (steady_ && token == walk_.expected()) [[likely]] {
+      const bool begins = walk_.is_at_first();
+      if (walk_.pass()) walk_.count_entry();
       return begins ? PeriodStep::Begins : PeriodStep::Inside;
     }
     return see_slowly(token);
@@ -87,106 +87,52 @@ class PeriodFinder {
   bool keep_inside() noexcept;
 
   [[nodiscard]] Finding finding() const noexcept;
-  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::uint64_t steps() const noexcept { return pace_.steps(); }
 
-  /// At most most_periods, those that cover most steps first.
+  /// At most KnownPeriods::most, those that cover most steps first.
   [[nodiscard]] std::vector<FoundPeriod> found() const;
   /// The tokens of an entry, from where it was first entered on; empty for an id that is not known
   /// (any more). Valid until see().
   [[nodiscard]] std::span<const std::uint64_t> tokens(std::uint32_t id) const noexcept;
 
-  /// Comparisons and copies that searches took: at most work_a_step a step, but for a few searches.
-  [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
-  static constexpr std::uint64_t work_a_step = 64;
+  /// Comparisons and copies that searches took: at most SearchPace::work_a_step a step, but for a
+  /// few searches.
+  [[nodiscard]] std::uint64_t work() const noexcept { return pace_.work(); }
   [[nodiscard]] static std::size_t memory_bytes() noexcept;
 
  private:
-  static constexpr std::size_t ring_size = 16384;  ///< three of the longest periods and more
-  static constexpr std::size_t ring_mask = ring_size - 1;
-  static constexpr std::size_t pool_size = std::size_t{4} * longest;
-  static constexpr std::uint32_t nobody = most_periods;
-
-  struct Known {
-    std::uint32_t id = 0;  ///< 0: free
-    std::uint32_t length = 0;
-    std::uint32_t at = 0;       ///< of its tokens in the pool
-    std::uint32_t least = 0;    ///< where its least rotation begins
-    std::uint32_t matched = 0;  ///< the longest beginning of it that the last steps end with
-    std::uint32_t runs = 0;
-    bool first_is_unique = false;
-    bool too_long = false;
-    bool watched = false;  ///< matched is kept up to date while another is followed
-    std::uint64_t identity = 0;
-    std::uint64_t entries = 0;     ///< seen while it was not followed
-    std::uint64_t led = 0;         ///< seen while it was followed
-    std::uint64_t counted_to = 0;  ///< the step up to which entries count already
-    std::array<std::uint32_t, most_periods>
-        holds{};  ///< entries of others that repeat in one of it
-  };
-
   PeriodStep see_slowly(std::uint64_t token) noexcept;
   PeriodStep go_on() noexcept;
   PeriodStep break_off(std::uint64_t token) noexcept;
   [[nodiscard]] bool look(std::uint64_t token) noexcept;
   void watch(std::uint64_t token) noexcept;
-  [[nodiscard]] bool feed(Known& known, std::uint64_t token) const noexcept;
   [[nodiscard]] std::uint32_t longest_match(std::uint64_t token, bool only_watched) noexcept;
   [[nodiscard]] bool begins_at_once(std::uint64_t token) const noexcept;
-  void count_whole(Known& known) const noexcept;
+  void count_whole(KnownPeriod& known) const noexcept;
   void follow(std::uint32_t index, std::uint32_t phase) noexcept;
   void stop_following(std::uint64_t end) noexcept;
   void search() noexcept;
   void search_back(std::uint32_t window) noexcept;
   void find(std::uint32_t period) noexcept;
-  [[nodiscard]] std::uint32_t same_cycle(const Known& cycle) const noexcept;
-  [[nodiscard]] std::uint32_t learn(const Known& cycle) noexcept;
-  void relate(std::uint32_t index) noexcept;
-  void make_room(std::uint32_t length) noexcept;
-  void forget(std::uint32_t index) noexcept;
-  [[nodiscard]] std::uint32_t repeats_inside(const Known& outer, const Known& inner) noexcept;
-  [[nodiscard]] static bool holds_any(const Known& known) noexcept;
-  [[nodiscard]] static bool came_by_chance(const Known& known) noexcept;
-  [[nodiscard]] std::uint32_t id_of(std::uint32_t index) const noexcept;
-  [[nodiscard]] bool followable(const Known& known) const noexcept;
-  [[nodiscard]] std::uint64_t led_of(std::uint32_t index) const noexcept;
-  [[nodiscard]] std::uint64_t entries_of(std::uint32_t index) const noexcept;
-  void spend(std::uint64_t operations) noexcept;
-
   [[nodiscard]] std::uint64_t back(std::uint64_t distance) const noexcept {
-    return ring_[(steps_ - 1 - distance) & ring_mask];
+    return ring_[pace_.steps() - 1 - distance];
   }
 
   // Members that every step touches.
-  std::uint64_t steps_ = 0;
-  std::unique_ptr<std::uint64_t[]> ring_;  ///< the last steps
-  const std::uint64_t* expected_ = nullptr;
-  const std::uint64_t* first_ = nullptr;
-  const std::uint64_t* end_ = nullptr;
-  std::uint64_t led_ = 0;  ///< whole entries since the period is followed
-  bool steady_ = false;    ///< an entry is open, and nothing but its period is watched
-
-  bool open_ = false;  ///< the caller has an open entry
+  StepRing ring_;        ///< the last steps
+  PeriodWalk walk_;      ///< through the period that is followed
+  bool steady_ = false;  ///< an entry is open, and nothing but its period is watched
+  bool open_ = false;    ///< the caller has an open entry
   bool watching_ = false;
   bool last_went_on_ = false;  ///< the one followed last came once at least
-  std::uint32_t followed_ = nobody;
-  std::uint32_t outer_ = nobody;  ///< to be followed from the next step on
-  std::uint32_t last_ = nobody;   ///< followed last
+  std::uint32_t followed_ = KnownPeriods::nobody;
+  SearchPace pace_;  ///< counts the steps
+
+  std::uint32_t outer_ = KnownPeriods::nobody;  ///< to be followed from the next step on
   std::uint64_t watch_until_ = 0;
   std::uint64_t last_break_ = 0;  ///< the step that broke a period last
-  std::uint64_t last_search_ = 0;
-  std::uint64_t work_ = 0;
-  std::uint64_t free_at_ = 0;        ///< the step from which on the next search is paid for
-  std::uint64_t idle_ = 0;           ///< steps in which nothing was followed, since the last find
-  std::uint64_t unit_ = first_unit;  ///< steps between searches
-  std::uint32_t pool_used_ = 0;
-  std::uint32_t next_id_ = 1;
-  std::array<Known, most_periods> known_{};
-  std::unique_ptr<std::uint64_t[]>
-      pool_;  ///< tokens of known periods; behind them the cycle just found
-  std::unique_ptr<std::uint16_t[]> borders_;    ///< where a match of them goes on after a mismatch
+  KnownPeriods known_;
   std::unique_ptr<std::uint16_t[]> extension_;  ///< scratch of a search
-
-  static constexpr std::uint64_t first_unit = 8;
 };
 
 }  // namespace contextune

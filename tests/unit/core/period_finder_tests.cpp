@@ -573,5 +573,5 @@ TEST_CASE("A finder keeps within half a megabyte, which it takes at once", "[per
     taken_by_steps += taken - before;
   }
   CHECK(taken_by_steps == 0);
-  CHECK(finder.found().size() == PeriodFinder::most_periods);
+  CHECK(finder.found().size() == contextune::KnownPeriods::most);
 }

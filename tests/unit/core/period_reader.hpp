@@ -65,7 +65,7 @@ class PeriodReader {
   [[nodiscard]] std::string broken_promise() const {
     if (!broken_promise_.empty()) return broken_promise_;
     const auto periods = finder.found();
-    if (periods.size() > contextune::PeriodFinder::most_periods) return "too many periods";
+    if (periods.size() > contextune::KnownPeriods::most) return "too many periods";
     for (std::size_t i = 0; i < periods.size(); ++i) {
       const contextune::FoundPeriod& period = periods[i];
       if (period.steps != period.entries * period.length) return "steps are not those of entries";
@@ -85,7 +85,7 @@ class PeriodReader {
     using contextune::PeriodFinder;
     // The steps that follow a search may pay for it.
     const std::uint64_t searches = 400'000;
-    if (finder.work() > PeriodFinder::work_a_step * finder.steps() + searches)
+    if (finder.work() > contextune::SearchPace::work_a_step * finder.steps() + searches)
       return "too much work: " + std::to_string(finder.work());
     return {};
   }
