@@ -26,8 +26,8 @@ class BlockSize {
   /// The GPU took so long for a block as written, or for its beginning.
   /// @param is_followed the block's period is
   void learn(const SubmissionBlock& block, double seconds, bool is_followed);
-  /// What blocks of different periods have in common: their length, as entries took at first. 0:
-  /// not known.
+  /// The block's length as entries of its period took at first, which compares over periods. 0: not
+  /// known.
   [[nodiscard]] double work_of(const SubmissionBlock& block);
 
   /// @param took             nanoseconds so far

@@ -26,7 +26,7 @@ class SubmissionEvents {
   /// Hands over what is held back, and records an event behind it. Null: the driver refuses.
   [[nodiscard]] Event record(CUstream stream);
 
-  /// What the driver says of the event: CUDA_ERROR_NOT_READY until the GPU is there.
+  /// The driver's word on the event: CUDA_ERROR_NOT_READY until the GPU is there.
   [[nodiscard]] CUresult query(const gpu::PooledEvent& event) const noexcept;
   /// Absent: the GPU is not at `end` yet. Not above 0: that cannot be known.
   [[nodiscard]] std::optional<double> seconds_between(const gpu::PooledEvent& begin,
