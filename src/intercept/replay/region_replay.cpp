@@ -173,6 +173,8 @@ void RegionReplay::end_visit() noexcept {
   drop_memory();
   // A program that never lets the GPU become idle again has no better moment.
   if (search_.finished()) services_.measurement.cupti().release_now();
+  // Its handler may end the program within this call, where an end writes nothing more.
+  if (services_.gate.signal_waits()) services_.log.lines().flush();
   services_.gate.open();
   finish_visit();
   search_.ranks().occupied(0, {});  // what other ranks were to wait for is over
