@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/submission/submission_stored.hpp"
 #include "core/submission/submission_text.hpp"
 #include "intercept/submission/stored_submission.hpp"
 #include "log/events.hpp"
