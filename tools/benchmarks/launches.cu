@@ -27,15 +27,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Way {
-  const char* name;
-  const char* pinned;  // CONTEXTUNE_FORCE; null: without contextune
-};
-constexpr Way ways[] = {{"neither", nullptr},
-                        {"chained", "launches=chained"},
-                        {"gathered", "launches=gathered=16"},
-                        {"both", "launches=chained gathered=16"}};
+constexpr const char* ways[] = {"neither", "chained", "gathered", "both"};
 constexpr std::size_t num_ways = std::size(ways);
+
+/// CONTEXTUNE_FORCE for a way; empty: without contextune.
+std::string pinned(std::size_t way, int gather) {
+  const std::string gathered = "gathered=" + std::to_string(gather);
+  const std::string pins[] = {"", "chained", gathered, "chained " + gathered};
+  return way == 0 ? "" : "launches=" + pins[way];
+}
 
 // Kernels of about 1, 5, 20 and 60 us on an H100.
 constexpr int sizes[] = {1 << 16, 1 << 21, 6 << 20, 1 << 24};
@@ -261,7 +261,7 @@ void print_chains(const Rounds& rounds) {
   const std::size_t count = rounds[0].size();
   std::printf("\nChains of K kernels in a stream, then a wait of the host: neither / way\n");
   std::printf("%-9s %4s %-11s %-26s %-18s %-18s %-18s\n", "floats", "K", "arguments",
-              "neither, us a chain", "chained", "gathered=16", "both");
+              "neither, us a chain", "chained", "gathered", "both");
   for (const auto& [cell, unused] : rounds[0][0]) {
     const auto [size, length, arguments] = cell;
     if (arguments > all_new) continue;
@@ -281,7 +281,7 @@ void print_chains(const Rounds& rounds) {
 
 void print_host(const Rounds& rounds) {
   std::printf("\nWhat a launch takes the host, in us, in chains of 64 of the shortest kernels\n");
-  std::printf("%-18s %-20s %-20s %-20s %-20s\n", "arguments", "neither", "chained", "gathered=16",
+  std::printf("%-18s %-20s %-20s %-20s %-20s\n", "arguments", "neither", "chained", "gathered",
               "both");
   for (const int arguments : {same, few_new, all_new}) {
     std::printf("%-18s", argument_names[arguments]);
@@ -324,11 +324,13 @@ void print_unchained(const Rounds& rounds) {
 }
 
 constexpr const char* usage =
-    "usage: launches [--rounds N] [--cell-ms N] [--frontend libcontextune_preload.so]\n"
-    "Chains of dependent kernels as written, chained, gathered by 16, and both: N times a process "
-    "of\n"
-    "each in alternation; every cell is the median of the chains of N ms. Ratios are within a "
-    "round;\n"
+    "usage: launches [--rounds N] [--cell-ms N] [--gather 8|16|32]\n"
+    "                [--frontend libcontextune_preload.so]\n"
+    "Chains of dependent kernels as written, chained, gathered by 16 (or --gather), and both: N "
+    "times\n"
+    "a process of each in alternation; every cell is the median of the chains of N ms. Ratios are "
+    "within\n"
+    "a round;\n"
     "in parentheses the least and the most of the rounds.\n";
 
 int run_all(int argc, char** argv) {
@@ -337,9 +339,12 @@ int run_all(int argc, char** argv) {
       std::filesystem::path(program).parent_path().parent_path() / "lib/libcontextune_preload.so";
   int num_rounds = 4;
   int cell_ms = 12;
-  bench::read_settings(
-      argc, argv, usage,
-      {{"--rounds", &num_rounds}, {"--cell-ms", &cell_ms}, {"--frontend", &frontend}});
+  int gather = 16;
+  bench::read_settings(argc, argv, usage,
+                       {{"--rounds", &num_rounds},
+                        {"--cell-ms", &cell_ms},
+                        {"--gather", &gather},
+                        {"--frontend", &frontend}});
   if (!std::filesystem::exists(frontend)) {
     throw std::runtime_error(frontend +
                              " does not exist: build contextune_preload and "
@@ -354,19 +359,20 @@ int run_all(int argc, char** argv) {
       const std::size_t which = (i + static_cast<std::size_t>(round)) % num_ways;
       const Scratch scratch;
       std::vector<std::string> settings = {"LD_PRELOAD", "CONTEXTUNE_FORCE", "CONTEXTUNE_REGION"};
-      if (ways[which].pinned != nullptr) {
-        settings = {"LD_PRELOAD=" + frontend, std::string("CONTEXTUNE_FORCE=") + ways[which].pinned,
+      if (which != 0) {
+        settings = {"LD_PRELOAD=" + frontend, "CONTEXTUNE_FORCE=" + pinned(which, gather),
                     "CONTEXTUNE_LOG_DIR=" + scratch.folder(), "CONTEXTUNE_REGION"};
       }
       bench::run_program({program, "--measure", scratch.result(), std::to_string(cell_ms)},
                          settings);
       rounds[which].push_back(read_table(scratch.result()));
-      if (ways[which].pinned != nullptr) last_totals[which] = totals(scratch.folder());
+      if (which != 0) last_totals[which] = totals(scratch.folder());
     }
   }
-  std::printf("%d rounds of four processes; every cell the median of %d ms\n", num_rounds, cell_ms);
+  std::printf("%d rounds of four processes, gathered by %d; every cell the median of %d ms\n",
+              num_rounds, gather, cell_ms);
   for (std::size_t which = 1; which < num_ways; ++which) {
-    std::printf("%-9s the last process:%s\n", ways[which].name, last_totals[which].c_str());
+    std::printf("%-9s the last process:%s\n", ways[which], last_totals[which].c_str());
   }
   print_chains(rounds);
   print_graphs(rounds);
