@@ -8,8 +8,8 @@
 
 #include <contextune/options.hpp>
 
-#include "core/search/store.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/store.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "core/value/fallback_reason.hpp"
 #include "log/rank_log.hpp"
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/search/pruned_configs.hpp"
 #include "core/search/tuning.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/pruned_configs.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "log/rank_log.hpp"
 
 namespace contextune::log {

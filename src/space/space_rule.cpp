@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "core/search/grown_space.hpp"
+#include "core/trials/grown_space.hpp"
 #include "space/argument_type.hpp"
 #include "space/function_identity.hpp"
 #include "space/kernel_name.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 
 /// The contents of one file of the store. Plain values.
 namespace contextune::store {

@@ -8,7 +8,7 @@
 
 #include <contextune/error.hpp>
 
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "core/value/utc_time.hpp"
 #include "host/host_state.hpp"
 #include "store/entry_file.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 #include "core/value/fallback_reason.hpp"
 
 namespace contextune::store {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 #include "store/entry.hpp"
 
 namespace contextune::store {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "store/entry_json.hpp"
 #include "store/identity.hpp"
 

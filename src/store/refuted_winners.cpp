@@ -1,6 +1,6 @@
 #include "store/refuted_winners.hpp"
 
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
 
 namespace contextune::store {
 

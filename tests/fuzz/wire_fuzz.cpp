@@ -18,9 +18,9 @@
 #include "core/agreement/replay_vote.hpp"
 #include "core/coordination/lockstep.hpp"
 #include "fuzz_target.hpp"
-#include "rank/endpoint.hpp"
-#include "rank/gathered_rendezvous.hpp"
-#include "rank/socket_coordinator.hpp"
+#include "rank/meeting/gathered_rendezvous.hpp"
+#include "rank/star/socket_coordinator.hpp"
+#include "rank/wire/endpoint.hpp"
 #include "wire_peer.hpp"
 #include "wire_script.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "rank/frame.hpp"
-#include "rank/handshake.hpp"
-#include "rank/message.hpp"
+#include "rank/wire/frame.hpp"
+#include "rank/wire/handshake.hpp"
+#include "rank/wire/message.hpp"
 
 namespace contextune::fuzz {
 

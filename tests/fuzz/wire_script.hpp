@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rank/message.hpp"
+#include "rank/wire/message.hpp"
 
 /// What an input of the wire's fuzz target says: who is tested, then acts of the others, each a
 /// byte and what belongs to it. Every sequence of bytes is such a script.

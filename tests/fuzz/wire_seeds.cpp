@@ -6,7 +6,7 @@
 #include "core/agreement/domain_planner.hpp"
 #include "core/agreement/replay_vote.hpp"
 #include "fuzz_target.hpp"
-#include "rank/gathered_rendezvous.hpp"
+#include "rank/meeting/gathered_rendezvous.hpp"
 #include "wire_peer.hpp"
 #include "wire_script.hpp"
 

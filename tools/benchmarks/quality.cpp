@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/search/statistics.hpp"
 #include "core/search/tuning.hpp"
+#include "core/trials/statistics.hpp"
 #include "quality_landscape.hpp"
 
 namespace contextune::bench {

@@ -11,10 +11,12 @@ set(contextune_below_intercept core host environment log space store rank gpu co
 set(contextune_below_api ${contextune_below_intercept} intercept)
 set(contextune_below_cli ${contextune_below_api})
 
-set(contextune_rooms_of_core value coordination search submission agreement)
+set(contextune_rooms_of_core value coordination trials search submission agreement)
+set(contextune_rooms_of_rank wire members star meeting)
 set(contextune_rooms_of_gpu driver memory image clock)
 set(contextune_rooms_of_intercept
-  host memory nccl marks program site submit tuner graphs submission ranks collectives replay regions runtime)
+  host memory nccl marks program site submit measuring tuner graphs submission ranks collectives recording replay
+  regions runtime)
 set(contextune_rooms_of_api tunable region choice c)
 set(contextune_rooms_of_cli words report logs setup store doctor run)
 

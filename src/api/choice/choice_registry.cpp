@@ -11,7 +11,7 @@
 #include "api/declared_rule.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 #include "gpu/image/program_file.hpp"
 #include "intercept/nccl/collective_calls.hpp"
 #include "intercept/tuner/search.hpp"

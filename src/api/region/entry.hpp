@@ -7,7 +7,7 @@
 
 #include <contextune/contextune.h>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 
 namespace contextune::api {
 

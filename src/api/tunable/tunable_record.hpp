@@ -12,7 +12,7 @@
 
 #include "api/tunable/numbered_problems.hpp"
 #include "api/tunable/problem_sites.hpp"
-#include "core/search/pruned_configs.hpp"
+#include "core/trials/pruned_configs.hpp"
 
 namespace contextune::api {
 

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "cli/words/text.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune::cli {
 namespace {

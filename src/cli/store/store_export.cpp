@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/report/nccl_csv.hpp"
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "store/json_text.hpp"
 
 namespace contextune::cli {

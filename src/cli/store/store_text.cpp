@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/words/text.hpp"
-#include "core/search/stored_winner.hpp"
 #include "core/submission/submission_stored.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "log/logfmt.hpp"
 #include "store/entry_json.hpp"
 #include "store/json_text.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/agreement/batch_planner.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/agreement/batch.hpp"
 #include "core/agreement/shared_sites.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "core/value/tuning_options.hpp"
 
 namespace contextune {

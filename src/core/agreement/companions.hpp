@@ -6,7 +6,7 @@
 #include <contextune/options.hpp>
 
 #include "core/agreement/shared_tuning.hpp"
-#include "core/search/decision_port.hpp"
+#include "core/trials/decision_port.hpp"
 
 namespace contextune {
 

@@ -8,8 +8,8 @@
 
 #include "core/agreement/batch.hpp"
 #include "core/agreement/shared_sites.hpp"
-#include "core/search/decision_port.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/decision_port.hpp"
+#include "core/trials/tuning_observer.hpp"
 
 namespace contextune {
 

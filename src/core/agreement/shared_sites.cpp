@@ -6,7 +6,7 @@
 
 #include <contextune/error.hpp>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 #include "core/value/stable_hash.hpp"
 
 namespace contextune {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/agreement/batch.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "core/value/tuning_options.hpp"
 
 namespace contextune {

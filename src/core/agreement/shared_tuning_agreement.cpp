@@ -6,7 +6,7 @@
 
 #include "core/agreement/batch_message.hpp"
 #include "core/agreement/shared_tuning.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 Comparison::Comparison(const ConfirmLimits& limits) : limits_(limits) {

@@ -7,8 +7,8 @@
 
 #include "core/search/confirm.hpp"
 #include "core/search/experiment.hpp"
-#include "core/search/tuning_observer.hpp"
 #include "core/search/tuning_sites.hpp"
+#include "core/trials/tuning_observer.hpp"
 
 namespace contextune {
 

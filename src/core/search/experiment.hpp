@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/search/region_sample.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/region_sample.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 

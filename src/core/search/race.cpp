@@ -7,7 +7,7 @@
 #include <numbers>
 #include <set>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 namespace {

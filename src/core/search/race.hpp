@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/search/region_sample.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/region_sample.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 

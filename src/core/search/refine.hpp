@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/search/race.hpp"
-#include "core/search/region_sample.hpp"
+#include "core/trials/region_sample.hpp"
 
 namespace contextune {
 

@@ -9,9 +9,9 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "core/search/stored_winner.hpp"
-#include "core/search/tuning_observer.hpp"
 #include "core/search/tuning_ranks.hpp"
+#include "core/trials/stored_winner.hpp"
+#include "core/trials/tuning_observer.hpp"
 
 namespace contextune {
 

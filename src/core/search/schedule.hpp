@@ -5,7 +5,7 @@
 
 #include <contextune/options.hpp>
 
-#include "core/search/trial.hpp"
+#include "core/trials/trial.hpp"
 
 namespace contextune {
 

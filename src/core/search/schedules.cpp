@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/search/schedule.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 namespace {

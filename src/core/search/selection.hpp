@@ -6,8 +6,8 @@
 
 #include <contextune/options.hpp>
 
-#include "core/search/trial.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/trial.hpp"
+#include "core/trials/tuning_observer.hpp"
 
 namespace contextune {
 

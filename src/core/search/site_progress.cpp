@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/search/schedule.hpp"
-#include "core/search/trial.hpp"
+#include "core/trials/trial.hpp"
 
 namespace contextune {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/coordination/lockstep.hpp"
-#include "core/search/decision_port.hpp"
+#include "core/trials/decision_port.hpp"
 
 namespace contextune {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 

@@ -9,7 +9,7 @@
 
 #include "core/search/region_tuning.hpp"
 #include "core/search/site_progress.hpp"
-#include "core/search/trial.hpp"
+#include "core/trials/trial.hpp"
 
 namespace contextune {
 

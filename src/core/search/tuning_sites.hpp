@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/search/tuning_observer.hpp"
 #include "core/search/tuning_site.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "core/value/tuning_options.hpp"
 
 namespace contextune {

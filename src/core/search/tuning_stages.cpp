@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/search/selection.hpp"
-#include "core/search/statistics.hpp"
 #include "core/search/tuning_engine.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 bool Tuning::Engine::generation_is_open() const {

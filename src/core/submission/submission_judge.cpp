@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/search/confirm.hpp"
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 namespace {

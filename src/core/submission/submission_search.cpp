@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune {
 namespace {

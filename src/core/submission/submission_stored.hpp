@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "core/search/store.hpp"
 #include "core/submission/submission_state.hpp"
+#include "core/trials/store.hpp"
 
 namespace contextune {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/search/timer.hpp"
+#include "core/trials/timer.hpp"
 #include "gpu/driver/launch_log.hpp"
 
 namespace contextune::gpu {

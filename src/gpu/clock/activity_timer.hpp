@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/search/timer.hpp"
+#include "core/trials/timer.hpp"
 #include "gpu/clock/activity_buffers.hpp"
 #include "gpu/clock/activity_records.hpp"
 #include "gpu/clock/cupti_library.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/search/timer.hpp"
+#include "core/trials/timer.hpp"
 #include "gpu/driver/driver.hpp"
 
 namespace contextune::gpu {

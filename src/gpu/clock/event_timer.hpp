@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/search/timer.hpp"
+#include "core/trials/timer.hpp"
 #include "gpu/clock/event_pool.hpp"
 
 namespace contextune::gpu {

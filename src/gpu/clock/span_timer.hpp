@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/search/timer.hpp"
+#include "core/trials/timer.hpp"
 #include "gpu/clock/event_pool.hpp"
 
 namespace contextune::gpu {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 #include "gpu/driver/driver.hpp"
 
 namespace contextune::gpu {

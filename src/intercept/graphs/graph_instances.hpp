@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "intercept/measuring/graph_work.hpp"
 #include "intercept/program/graph_nodes.hpp"
 #include "intercept/program/variant.hpp"
-#include "intercept/tuner/graph_work.hpp"
 
 namespace contextune::intercept {
 

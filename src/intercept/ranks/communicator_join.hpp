@@ -3,8 +3,8 @@
 #include <string>
 
 #include "gpu/driver/driver.hpp"
-#include "rank/gathered_rendezvous.hpp"
-#include "rank/rendezvous.hpp"
+#include "rank/meeting/gathered_rendezvous.hpp"
+#include "rank/meeting/rendezvous.hpp"
 
 namespace contextune::intercept {
 

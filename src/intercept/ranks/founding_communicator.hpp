@@ -8,8 +8,8 @@
 #include <string>
 
 #include "preload/contextune_abi.h"
-#include "rank/rendezvous.hpp"
-#include "rank/unique_id.hpp"
+#include "rank/meeting/rendezvous.hpp"
+#include "rank/meeting/unique_id.hpp"
 
 namespace contextune::intercept {
 

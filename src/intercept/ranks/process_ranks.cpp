@@ -17,7 +17,7 @@
 #include "intercept/ranks/question_kind.hpp"
 #include "intercept/ranks/region_companions.hpp"
 #include "log/rank_of_environment.hpp"
-#include "rank/make_coordinator.hpp"
+#include "rank/meeting/make_coordinator.hpp"
 #include "space/file_text.hpp"
 
 namespace contextune::intercept {

@@ -17,8 +17,8 @@
 #include "intercept/ranks/founding_communicator.hpp"
 #include "intercept/ranks/rank_groups.hpp"
 #include "preload/contextune_abi.h"
-#include "rank/gathered_rendezvous.hpp"
-#include "rank/rendezvous.hpp"
+#include "rank/meeting/gathered_rendezvous.hpp"
+#include "rank/meeting/rendezvous.hpp"
 
 namespace contextune::intercept {
 

@@ -6,9 +6,9 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
+#include "intercept/measuring/measurement.hpp"
 #include "intercept/program/argument_words.hpp"
 #include "intercept/site/launcher.hpp"
-#include "intercept/tuner/measurement.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {

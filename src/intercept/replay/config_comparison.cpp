@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gpu/memory/memory_fill.hpp"
-#include "intercept/replay/declined.hpp"
+#include "intercept/recording/declined.hpp"
 #include "intercept/tuner/screening.hpp"
 
 namespace contextune::intercept {

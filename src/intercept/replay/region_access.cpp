@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "intercept/graphs/graph_table.hpp"
+#include "intercept/measuring/measurement.hpp"
 #include "intercept/memory/process_memory.hpp"
 #include "intercept/program/arguments.hpp"
-#include "intercept/tuner/measurement.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/memory/footprint.hpp"
-#include "intercept/replay/recording.hpp"
+#include "intercept/recording/recording.hpp"
 #include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {

@@ -7,9 +7,9 @@
 
 #include "intercept/memory/process_memory.hpp"
 #include "intercept/program/idle_wait.hpp"
-#include "intercept/replay/declined.hpp"
+#include "intercept/recording/declined.hpp"
+#include "intercept/recording/recorder.hpp"
 #include "intercept/replay/program_memory.hpp"
-#include "intercept/replay/recorder.hpp"
 
 namespace contextune::intercept {
 namespace {

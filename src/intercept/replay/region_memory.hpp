@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "intercept/program/kernel_table.hpp"
-#include "intercept/replay/host_watch.hpp"
-#include "intercept/replay/recording.hpp"
+#include "intercept/recording/host_watch.hpp"
+#include "intercept/recording/recording.hpp"
 #include "intercept/replay/replay_memory.hpp"
 #include "intercept/site/launch_region.hpp"
 

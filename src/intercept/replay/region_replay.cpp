@@ -13,7 +13,7 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/program/replay_gate.hpp"
-#include "intercept/replay/declined.hpp"
+#include "intercept/recording/declined.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "intercept/recording/recorder.hpp"
 #include "intercept/replay/config_comparison.hpp"
-#include "intercept/replay/recorder.hpp"
 #include "intercept/replay/region_memory.hpp"
 #include "intercept/replay/replayer.hpp"
 #include "intercept/replay/visit_ranks.hpp"

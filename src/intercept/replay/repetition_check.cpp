@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "intercept/host/context_table.hpp"
+#include "intercept/measuring/measurement.hpp"
 #include "intercept/memory/process_memory.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/program_memory.hpp"
-#include "intercept/tuner/measurement.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "core/agreement/replay_vote.hpp"
 #include "core/coordination/lockstep.hpp"
-#include "intercept/replay/recording.hpp"
-#include "intercept/tuner/start_line.hpp"
+#include "intercept/measuring/start_line.hpp"
+#include "intercept/recording/recording.hpp"
 
 namespace contextune::intercept {
 

@@ -10,7 +10,7 @@
 
 #include "core/value/result_tolerance.hpp"
 #include "gpu/memory/pinned_memory.hpp"
-#include "intercept/replay/recording.hpp"
+#include "intercept/recording/recording.hpp"
 #include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 #include "intercept/tuner/trial_launch.hpp"

@@ -5,7 +5,7 @@
 
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/host/clock.hpp"
-#include "intercept/replay/declined.hpp"
+#include "intercept/recording/declined.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -6,7 +6,7 @@
 #include "intercept/host/context_table.hpp"
 #include "intercept/memory/allocation_map.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/replay/recorder.hpp"
+#include "intercept/recording/recorder.hpp"
 #include "intercept/runtime/process_regions.hpp"
 #include "intercept/runtime/process_submission.hpp"
 #include "intercept/runtime/process_timers.hpp"

@@ -7,8 +7,8 @@
 #include "intercept/memory/memory_hooks.hpp"
 #include "intercept/program/code_load.hpp"
 #include "intercept/program/replay_gate.hpp"
+#include "intercept/recording/recorder.hpp"
 #include "intercept/regions/tunable_launch.hpp"
-#include "intercept/replay/recorder.hpp"
 #include "intercept/runtime/collective_hooks.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 

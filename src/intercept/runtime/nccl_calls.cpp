@@ -9,7 +9,7 @@
 #include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/ranks/process_ranks.hpp"
-#include "intercept/replay/recorder.hpp"
+#include "intercept/recording/recorder.hpp"
 #include "intercept/site/launch_region.hpp"
 #include "intercept/submission/stored_submission.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 #include "gpu/driver/driver.hpp"
 
 namespace contextune::intercept {

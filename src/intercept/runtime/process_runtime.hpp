@@ -13,7 +13,7 @@
 #include "intercept/program/program_attributes.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/ranks/process_ranks.hpp"
-#include "intercept/replay/recorder.hpp"
+#include "intercept/recording/recorder.hpp"
 #include "intercept/runtime/destroyed_handles.hpp"
 #include "intercept/runtime/nccl_calls.hpp"
 #include "intercept/runtime/process_environment.hpp"

@@ -9,8 +9,8 @@
 #include "gpu/clock/event_timer.hpp"
 #include "gpu/driver/driver.hpp"
 #include "intercept/host/context_table.hpp"
+#include "intercept/measuring/measurement.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/tuner/measurement.hpp"
 
 namespace contextune::intercept {
 

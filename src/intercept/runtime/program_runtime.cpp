@@ -8,7 +8,7 @@
 #include "intercept/marks/open_regions.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/thread_state.hpp"
-#include "intercept/replay/recorder.hpp"
+#include "intercept/recording/recorder.hpp"
 #include "intercept/replay/repetition_check.hpp"
 #include "intercept/runtime/process_regions.hpp"
 #include "intercept/site/process_store.hpp"

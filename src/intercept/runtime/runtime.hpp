@@ -7,7 +7,7 @@
 #include <contextune/error.hpp>
 #include <contextune/options.hpp>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 #include "core/value/kernel_rule.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/ranks/job_ranks.hpp"

@@ -15,8 +15,8 @@
 
 #include <contextune/options.hpp>
 
-#include "core/search/store.hpp"
-#include "core/search/stored_winner.hpp"
+#include "core/trials/store.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/site/site_code.hpp"
 #include "store/trial_journal.hpp"

@@ -12,8 +12,8 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "core/search/pruned_configs.hpp"
-#include "core/search/timer.hpp"
+#include "core/trials/pruned_configs.hpp"
+#include "core/trials/timer.hpp"
 #include "core/value/fallback_reason.hpp"
 
 namespace contextune::intercept {

@@ -9,7 +9,7 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "intercept/program/settled_launches.hpp"
 #include "intercept/site/site_code.hpp"
 

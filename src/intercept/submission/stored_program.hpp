@@ -5,7 +5,7 @@
 
 #include <contextune/key.hpp>
 
-#include "core/search/store.hpp"
+#include "core/trials/store.hpp"
 #include "intercept/site/process_store.hpp"
 
 namespace contextune::intercept {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/search/grown_space.hpp"
+#include "core/trials/grown_space.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/search/region_tuning.hpp"
-#include "core/search/store.hpp"
-#include "core/search/tuning_observer.hpp"
+#include "core/trials/store.hpp"
+#include "core/trials/tuning_observer.hpp"
 #include "intercept/site/process_store.hpp"
 
 namespace contextune::intercept {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/search/forwarding_observer.hpp"
+#include "core/trials/forwarding_observer.hpp"
 
 namespace contextune::intercept {
 

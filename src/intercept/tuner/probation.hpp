@@ -5,11 +5,11 @@
 #include <string>
 
 #include "core/search/region_tuning.hpp"
+#include "intercept/measuring/entry_probe.hpp"
+#include "intercept/measuring/trials_in_flight.hpp"
 #include "intercept/site/process_store.hpp"
-#include "intercept/tuner/entry_probe.hpp"
 #include "intercept/tuner/prospects.hpp"
 #include "intercept/tuner/search_results.hpp"
-#include "intercept/tuner/trials_in_flight.hpp"
 
 namespace contextune::intercept {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "core/search/region_tuning.hpp"
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
+#include "intercept/measuring/pass_record.hpp"
 #include "intercept/site/process_store.hpp"
 #include "intercept/site/site.hpp"
-#include "intercept/tuner/pass_record.hpp"
 
 namespace contextune::intercept {
 

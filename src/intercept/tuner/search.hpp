@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "core/search/region_tuning.hpp"
+#include "intercept/measuring/measurement.hpp"
+#include "intercept/measuring/pass_log.hpp"
+#include "intercept/measuring/search_timers.hpp"
 #include "intercept/site/region.hpp"
 #include "intercept/site/site.hpp"
 #include "intercept/tuner/entry_count.hpp"
-#include "intercept/tuner/measurement.hpp"
-#include "intercept/tuner/pass_log.hpp"
 #include "intercept/tuner/probation.hpp"
 #include "intercept/tuner/search_end.hpp"
 #include "intercept/tuner/search_ranks.hpp"
 #include "intercept/tuner/search_reports.hpp"
-#include "intercept/tuner/search_timers.hpp"
 #include "intercept/tuner/stored_progress.hpp"
 
 namespace contextune::intercept {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "core/search/decision_port.hpp"
+#include "core/trials/decision_port.hpp"
+#include "intercept/measuring/pass_barrier.hpp"
 #include "intercept/site/region.hpp"
-#include "intercept/tuner/pass_barrier.hpp"
 
 namespace contextune::intercept {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 namespace contextune::intercept {
 namespace {

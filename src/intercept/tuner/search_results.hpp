@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/search/forwarding_observer.hpp"
 #include "core/search/region_tuning.hpp"
-#include "core/search/store.hpp"
+#include "core/trials/forwarding_observer.hpp"
+#include "core/trials/store.hpp"
 #include "intercept/site/process_store.hpp"
 #include "intercept/tuner/earlier_results.hpp"
 

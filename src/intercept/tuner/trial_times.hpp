@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/search/forwarding_observer.hpp"
+#include "core/trials/forwarding_observer.hpp"
 
 namespace contextune::intercept {
 

@@ -1,4 +1,4 @@
-#include "core/search/statistics.hpp"
+#include "core/trials/statistics.hpp"
 
 #include <cmath>
 #include <random>

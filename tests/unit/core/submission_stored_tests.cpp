@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "core/search/stored_winner.hpp"
 #include "core/submission/submission_text.hpp"
+#include "core/trials/stored_winner.hpp"
 
 using namespace contextune;
 

@@ -1,7 +1,7 @@
 // What an earlier run has found out: it holds, is shown again, or is added to.
 #include "catch.hpp"
-#include "core/search/grown_space.hpp"
-#include "core/search/stored_winner.hpp"
+#include "core/trials/grown_space.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "fake_region.hpp"
 
 using namespace contextune;

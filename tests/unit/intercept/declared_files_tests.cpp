@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "intercept/tuner/pass_record.hpp"
+#include "intercept/measuring/pass_record.hpp"
 
 using namespace contextune;
 using intercept::GraphWork;

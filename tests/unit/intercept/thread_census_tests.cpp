@@ -14,8 +14,8 @@
 #include "catch.hpp"
 #include "host/own_thread.hpp"
 #include "intercept/host/roomy_stack.hpp"
+#include "intercept/measuring/measurement.hpp"
 #include "intercept/nccl/nccl_threads.hpp"
-#include "intercept/tuner/measurement.hpp"
 
 using namespace contextune::intercept;
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "rank/endpoint.hpp"
+#include "rank/wire/endpoint.hpp"
 
 using namespace contextune::rank;
 

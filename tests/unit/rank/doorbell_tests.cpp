@@ -1,4 +1,4 @@
-#include "rank/doorbell.hpp"
+#include "rank/star/doorbell.hpp"
 
 #include <chrono>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "rank/endpoint.hpp"
+#include "rank/wire/endpoint.hpp"
 
 #include <fcntl.h>
 #include <netdb.h>

@@ -4,8 +4,8 @@
 
 #include "catch.hpp"
 #include "mentions.hpp"
-#include "rank/connection.hpp"
-#include "rank/endpoint.hpp"
+#include "rank/wire/connection.hpp"
+#include "rank/wire/endpoint.hpp"
 #include "several_ranks.hpp"
 
 using contextune::Topic;

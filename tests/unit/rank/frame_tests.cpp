@@ -1,4 +1,4 @@
-#include "rank/frame.hpp"
+#include "rank/wire/frame.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "catch.hpp"
 #include "mentions.hpp"
-#include "rank/message.hpp"
+#include "rank/wire/message.hpp"
 
 using contextune::Topic;
 using namespace contextune::rank;

@@ -8,9 +8,9 @@
 
 #include "catch.hpp"
 #include "mentions.hpp"
-#include "rank/endpoint.hpp"
-#include "rank/gathered_rendezvous.hpp"
-#include "rank/handshake.hpp"
+#include "rank/meeting/gathered_rendezvous.hpp"
+#include "rank/wire/endpoint.hpp"
+#include "rank/wire/handshake.hpp"
 #include "several_ranks.hpp"
 
 using contextune::Agreement;

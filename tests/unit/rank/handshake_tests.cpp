@@ -1,4 +1,4 @@
-#include "rank/handshake.hpp"
+#include "rank/wire/handshake.hpp"
 
 #include "catch.hpp"
 

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "core/coordination/lockstep.hpp"
 #include "mentions.hpp"
-#include "rank/local_coordinator.hpp"
+#include "rank/members/local_coordinator.hpp"
 #include "several_ranks.hpp"
 
 using contextune::Lockstep;

@@ -22,7 +22,7 @@
 #include <string>
 #include <thread>
 
-#include "rank/socket_coordinator.hpp"
+#include "rank/star/socket_coordinator.hpp"
 
 using contextune::Agreement;
 using contextune::Payload;

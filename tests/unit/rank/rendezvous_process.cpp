@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "rank/make_coordinator.hpp"
-#include "rank/rendezvous.hpp"
+#include "rank/meeting/make_coordinator.hpp"
+#include "rank/meeting/rendezvous.hpp"
 
 using contextune::Agreement;
 using contextune::Payload;

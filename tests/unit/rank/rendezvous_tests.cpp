@@ -1,4 +1,4 @@
-#include "rank/rendezvous.hpp"
+#include "rank/meeting/rendezvous.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

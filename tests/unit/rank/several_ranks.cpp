@@ -8,7 +8,7 @@
 
 #include "core/coordination/coordinator.hpp"
 #include "core/coordination/lockstep.hpp"
-#include "rank/gathered_rendezvous.hpp"
+#include "rank/meeting/gathered_rendezvous.hpp"
 
 using contextune::Payload;
 using contextune::Topic;

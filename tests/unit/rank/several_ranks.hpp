@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/coordination/coordinator.hpp"
-#include "rank/socket_coordinator.hpp"
+#include "rank/star/socket_coordinator.hpp"
 
 /// Kinds of questions that tests ask.
 inline constexpr std::uint32_t join_parts = 1;   ///< the decision is all parts, in order

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "rank/agreement_hub.hpp"
-#include "rank/agreement_member.hpp"
+#include "rank/members/agreement_hub.hpp"
+#include "rank/members/agreement_member.hpp"
 
 /// Members and a hub in one thread, with links that a seed orders: what is delivered next, which
 /// rank dies, which link breaks and how much of what was sent still arrives.

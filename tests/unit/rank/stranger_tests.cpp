@@ -16,9 +16,9 @@
 #include "byte_proxy.hpp"
 #include "catch.hpp"
 #include "mentions.hpp"
-#include "rank/endpoint.hpp"
-#include "rank/free_descriptors.hpp"
-#include "rank/handshake.hpp"
+#include "rank/wire/endpoint.hpp"
+#include "rank/wire/free_descriptors.hpp"
+#include "rank/wire/handshake.hpp"
 #include "several_ranks.hpp"
 
 using contextune::Agreement;

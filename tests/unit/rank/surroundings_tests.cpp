@@ -1,4 +1,4 @@
-#include "rank/surroundings.hpp"
+#include "rank/meeting/surroundings.hpp"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "rank/endpoint.hpp"
+#include "rank/wire/endpoint.hpp"
 #include "tests/scratch_folder.hpp"
 
 using namespace contextune::rank;

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "core/search/stored_winner.hpp"
+#include "core/trials/stored_winner.hpp"
 #include "store_fixture.hpp"
 
 using namespace contextune;

@@ -1,0 +1,55 @@
+#include "intercept/measuring/entry_spans.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gpu/clock/span_timer.hpp"
+#include "intercept/measuring/measurement.hpp"
+
+namespace contextune::intercept {
+
+void EntrySpans::want(Measurement& measurement) {
+  if (timer_ == nullptr) timer_ = measurement.make_span_timer();
+}
+
+void EntrySpans::touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept {
+  if (timer_ == nullptr) return;
+  // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
+  const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
+  // The legacy stream is another one on each device, and only the timer knows which is meant.
+  const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
+  const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
+  if (!entry.span_open) {
+    entry.span_open = true;
+    timer_->begin(static_cast<std::uint64_t>(entry.pass), stream);
+  } else if (per_thread ? issued : !known) {
+    timer_->touch(stream);
+  } else {
+    return;
+  }
+  if (!per_thread && !legacy && !known) touched_.push_back(stream);
+}
+
+void EntrySpans::end_entry(const PassRecord& entry) noexcept {
+  if (entry.span_open) timer_->end();
+}
+
+std::span<const SpanTimer::Span> EntrySpans::collect() {
+  ended_.clear();
+  if (timer_ != nullptr) timer_->collect(ended_);
+  return ended_;
+}
+
+void EntrySpans::forget_stream(StreamHandle stream) noexcept {
+  if (auto* events = dynamic_cast<gpu::EventSpanTimer*>(timer_.get()))
+    events->forget_stream(stream);
+  // Another one may get its handle within the entry.
+  std::erase(touched_, stream);
+}
+
+void EntrySpans::forget_context(CUcontext context) noexcept {
+  if (auto* events = dynamic_cast<gpu::EventSpanTimer*>(timer_.get()))
+    events->forget_context(context);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,424 @@
+#include "rank/members/agreement_hub.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace contextune::rank {
+namespace {
+
+// The control thread of a late rank says at once what the rank is at. A short time gives half.
+constexpr double inquiry_seconds = 0.5;
+// So much earlier the last verdict is given, for it to arrive in the time stated. A short time
+// gives a quarter.
+constexpr double answer_seconds = 0.25;
+constexpr double most_patience_seconds = 3600;
+
+double inquiry_of(double seconds) {
+  return std::min(seconds / 2, inquiry_seconds);
+}
+
+double answer_of(double seconds) {
+  return std::min(seconds / 4, answer_seconds);
+}
+
+// Seconds of the stated time until late ranks are asked what they are at.
+double until_inquiry(double seconds) {
+  return seconds - answer_of(seconds) - inquiry_of(seconds);
+}
+
+std::string in_seconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g s", seconds);
+  return text;
+}
+
+// "ranks 0, 1, 5": no more of them than a reader looks at.
+std::string list_of(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t most = 16;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > most) text += ", ... (" + std::to_string(ranks.size()) + " in all)";
+  return text;
+}
+
+}  // namespace
+
+Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
+               std::span<const Payload> said, std::string& why) noexcept {
+  try {
+    const auto decider = deciders.find(kind);
+    if (decider == deciders.end() || !decider->second) {
+      why = "there is nothing that decides questions of kind " + std::to_string(kind);
+      return {};
+    }
+    Payload decision = decider->second(topic, said, why);
+    if (decision.empty() && why.empty()) why = "there was no decision";
+    if (decision.size() > max_body_bytes / 2) {
+      why = "the decision is longer than can be sent";
+      return {};
+    }
+    return decision;
+  } catch (const std::exception& error) {
+    why = std::string("deciding failed: ") + error.what();
+  } catch (...) {
+    why = "deciding failed";
+  }
+  return {};
+}
+
+std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox& out) {
+  now_ = now;
+  if (!has_rank(message.topic, from)) return name_of(from) + " is not one of the topic's ranks";
+  if (gone_.contains(from)) return name_of(from) + " is gone";
+  switch (message.type) {
+    case MessageType::Say:
+      take_part(from, message, now, out);
+      return {};
+    case MessageType::Withdraw: {
+      if (is_full_without(message.topic)) return {};
+      const auto place = entries_.try_emplace(message.topic).first;
+      Entry& entry = place->second;
+      if (is_open(entry) && !entry.voted.contains(from))
+        abort(message.topic, entry, name_of(from) + " withdrew: " + message.why, from, out);
+      return {};
+    }
+    case MessageType::Vote:
+      take_vote(from, message.topic, out);
+      return {};
+    case MessageType::Occupied:
+      be_patient(from, message, now, out);
+      return {};
+    case MessageType::Acknowledge: {
+      const auto place = entries_.find(message.topic);
+      if (place == entries_.end()) return {};
+      Entry& entry = place->second;
+      if (is_open(entry)) return name_of(from) + " acknowledged what has no verdict";
+      entry.acknowledged.insert(from);
+      forget_if_known(place, out);
+      return {};
+    }
+    default:
+      return name_of(from) + " sent what only the coordinating rank sends";
+  }
+}
+
+bool Hub::is_full_without(const Topic& topic) const {
+  return entries_.size() >= max_open_topics && !entries_.contains(topic);
+}
+
+// The same question of the same group, but of other ranks: those would wait for one another in
+// vain. Such entries are neighbours.
+Hub::Entries::iterator Hub::same_question(Entries::iterator place) {
+  const auto is_same = [&](const Entries::iterator& other) {
+    return other->first.group == place->first.group &&
+           other->first.question == place->first.question;
+  };
+  if (const auto next = std::next(place); next != entries_.end() && is_same(next)) return next;
+  if (place != entries_.begin() && is_same(std::prev(place))) return std::prev(place);
+  return entries_.end();
+}
+
+void Hub::take_part(std::uint32_t from, const Message& message, double now, Outbox& out) {
+  if (is_full_without(message.topic)) {
+    Entry refused;
+    refused.state = State::Aborted;
+    refused.why = "too many topics are open";
+    out.push_back({from, verdict_of(message.topic, refused)});
+    return;
+  }
+  const auto [place, is_new] = entries_.try_emplace(message.topic);
+  Entry& entry = place->second;
+  if (entry.state != State::Collecting) {
+    // The verdict may have been given before this rank could be reached.
+    if (!entry.acknowledged.contains(from)) out.push_back({from, verdict_of(place->first, entry)});
+    return;
+  }
+  if (is_new) {
+    if (const auto other = same_question(place); other != entries_.end()) {
+      const std::string why = "the ranks of the group differ: " + name_of(from) + " takes it for " +
+                              list_of(place->first.ranks) + ", others for " +
+                              list_of(other->first.ranks);
+      if (is_open(other->second)) abort(other->first, other->second, why, from, out);
+      return abort(place->first, entry, why, from, out);
+    }
+    entry.kind = message.kind;
+    entry.seconds = message.seconds;
+    entry.deadline = now + until_inquiry(message.seconds);
+    entry.until = now + message.seconds;
+  } else if (!entry.inquired && now + until_inquiry(message.seconds) < entry.deadline) {
+    // Whoever is in a greater hurry.
+    entry.seconds = message.seconds;
+    entry.deadline = now + until_inquiry(message.seconds);
+    entry.until = now + message.seconds;
+  } else if (!entry.occupied.empty() && entry.deadline > now) {
+    out.push_back({from, patience_of(place->first, entry.deadline - now)});
+  }
+  if (entry.kind != message.kind)
+    return abort(place->first, entry, name_of(from) + " asks another kind of question", from, out);
+  if (entry.said.try_emplace(from, std::move(message.payload)).second) entry.said_at[from] = now;
+  for (const std::uint32_t rank : place->first.ranks) {
+    const auto gone = gone_.find(rank);
+    if (gone != gone_.end()) return abort(place->first, entry, gone->second, rank, out);
+  }
+  if (entry.said.size() == place->first.ranks.size()) return propose(place->first, entry, now, out);
+  const bool others_occupied =
+      std::any_of(entry.occupied.begin(), entry.occupied.end(),
+                  [&](const auto& one) { return !entry.said.contains(one.first); });
+  // Who is still missing has asked for nothing.
+  if (!entry.occupied.empty() && !others_occupied)
+    entry.deadline = std::min(entry.deadline, now + entry.seconds);
+}
+
+void Hub::inquire(const Topic& topic, Entry& entry, double now, Outbox& out) {
+  entry.inquired = true;
+  if (entry.inquired_at <= 0) entry.inquired_at = now;
+  entry.deadline = entry.answers_due = now + inquiry_of(entry.seconds);
+  for (const std::uint32_t rank : topic.ranks) {
+    if (entry.said.contains(rank)) continue;
+    Message message;
+    message.type = MessageType::Inquire;
+    message.topic = topic;
+    out.push_back({rank, std::move(message)});
+  }
+}
+
+void Hub::be_patient(std::uint32_t from, const Message& message, double now, Outbox& out) {
+  const auto place = entries_.find(message.topic);
+  if (place == entries_.end() || place->second.state != State::Collecting) return;
+  Entry& entry = place->second;
+  if (entry.said.contains(from)) return;
+  if (message.seconds <= 0) {
+    // It is free again, and has the usual time to come, or to be at something else.
+    if (entry.occupied.erase(from) == 0) return;
+    entry.inquired = false;
+    entry.deadline = std::min(entry.deadline, now + entry.seconds);
+    return;
+  }
+  // Once, and then until it says that it is free: nobody puts the others off for ever.
+  if (entry.inquired_at <= 0 || !entry.occupied.try_emplace(from, message.why).second) return;
+  entry.inquired = true;  // it may have been free in between
+  entry.deadline = std::max(
+      entry.deadline, std::min(now + message.seconds, entry.inquired_at + most_patience_seconds));
+  for (const auto& [rank, part] : entry.said)
+    out.push_back({rank, patience_of(place->first, entry.deadline - now)});
+}
+
+// It is free again, and has the usual time to come, or to be at something else.
+bool Hub::has_just_waited(std::uint32_t rank, const Entry& elsewhere) const {
+  const auto ended = waited_.find(rank);
+  return ended != waited_.end() && ended->second >= elsewhere.inquired_at &&
+         now_ < ended->second + elsewhere.seconds;
+}
+
+// Those whose missing ranks all wait on other topics for ranks that are occupied, directly or over
+// others, or that still have their time; or did so a short time ago. Ranks that wait for one
+// another in a circle are not among them.
+std::set<const Hub::Entry*> Hub::held_up() const {
+  std::set<const Entry*> held;
+  std::set<std::uint32_t> excused;
+  const auto excuse = [&](const Entry& entry) {
+    // Whoever has so much time goes on with the program meanwhile.
+    if (entry.seconds >= most_patience_seconds) return;
+    for (const auto& [rank, when] : entry.said_at) excused.insert(rank);
+  };
+  std::vector<std::pair<const Topic*, const Entry*>> late;
+  for (const auto& [topic, entry] : entries_) {
+    if (!is_open(entry)) continue;
+    if (entry.state == State::Collecting && entry.inquired && now_ >= entry.answers_due) {
+      late.emplace_back(&topic, &entry);
+    } else {
+      excuse(entry);
+    }
+  }
+  // Each round but the last excuses another rank.
+  for (std::size_t before = excused.size() + 1; before != excused.size();) {
+    before = excused.size();
+    std::erase_if(late, [&](const auto& one) {
+      const auto& ranks = one.first->ranks;
+      const Entry& entry = *one.second;
+      if (!std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
+            return entry.said.contains(rank) || entry.occupied.contains(rank) ||
+                   excused.contains(rank) || has_just_waited(rank, entry);
+          }))
+        return false;
+      held.insert(&entry);
+      excuse(entry);
+      return true;
+    });
+  }
+  return held;
+}
+
+Message Hub::patience_of(const Topic& topic, double seconds) {
+  Message message;
+  message.type = MessageType::Occupied;
+  message.topic = topic;
+  message.seconds = seconds;
+  return message;
+}
+
+void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
+  std::vector<Payload> said;
+  said.reserve(entry.said.size());
+  for (auto& [rank, part] : entry.said) said.push_back(std::move(part));
+  entry.said.clear();
+  std::string why;
+  Payload decision = decide(deciders_, entry.kind, topic, said, why);
+  if (decision.empty()) return abort(topic, entry, std::move(why), Agreement::no_rank, out);
+  entry.state = State::Voting;
+  // Control threads alone vote: of the time that was stated, a quarter is enough.
+  entry.vote_seconds = std::min(
+      vote_seconds_, std::max(entry.until - now - answer_of(entry.seconds), entry.seconds / 4));
+  entry.deadline = now + entry.vote_seconds;
+  for (const std::uint32_t rank : topic.ranks) {
+    Message message;
+    message.type = MessageType::Propose;
+    message.topic = topic;
+    message.seconds = std::max(0.0, now - entry.said_at[rank]);
+    message.payload = decision;
+    out.push_back({rank, std::move(message)});
+  }
+}
+
+void Hub::take_vote(std::uint32_t from, const Topic& topic, Outbox& out) {
+  const auto place = entries_.find(topic);
+  if (place == entries_.end() || place->second.state != State::Voting) return;
+  Entry& entry = place->second;
+  entry.voted.insert(from);
+  if (entry.voted.size() == topic.ranks.size())
+    give_verdict(place->first, entry, State::Committed, out);
+}
+
+void Hub::lose(std::uint32_t rank, const std::string& why, Outbox& out) {
+  if (!gone_.try_emplace(rank, short_why(why)).second) return;
+  for (auto place = entries_.begin(); place != entries_.end();) {
+    const auto next = std::next(place);
+    Entry& entry = place->second;
+    if (has_rank(place->first, rank)) {
+      if (is_open(entry)) abort(place->first, entry, why, rank, out);
+      forget_if_known(place, out);
+    }
+    place = next;
+  }
+}
+
+Message Hub::asked(std::uint32_t by, const Topic& topic, Outbox& out) {
+  Message tell;
+  tell.type = MessageType::Tell;
+  tell.topic = topic;
+  tell.knowledge = Knowledge::Aborted;
+  const auto place = entries_.find(topic);
+  if (place == entries_.end()) {
+    tell.why = "it was not committed";
+    return tell;
+  }
+  Entry& entry = place->second;
+  if (is_open(entry)) abort(place->first, entry, name_of(by) + " lost its connection", by, out);
+  if (entry.state == State::Committed) {
+    tell.knowledge = Knowledge::Committed;
+  } else {
+    tell.why = entry.why;
+    tell.culprit = entry.culprit;
+  }
+  return tell;
+}
+
+void Hub::tick(double now, Outbox& out) {
+  now_ = now;
+  std::optional<std::set<const Entry*>> held;
+  for (auto& [topic, entry] : entries_) {
+    if (!is_open(entry) || now < entry.deadline) continue;
+    const bool collecting = entry.state == State::Collecting;
+    if (collecting && !entry.inquired) {
+      inquire(topic, entry, now, out);
+      continue;
+    }
+    if (collecting && !held) held = held_up();
+    if (collecting && entry.occupied.empty() && now < entry.inquired_at + most_patience_seconds &&
+        held->contains(&entry)) {
+      // However short a time was stated: what holds it up is looked at no more often.
+      entry.deadline = now + inquiry_seconds;
+      for (const auto& [rank, part] : entry.said)
+        out.push_back({rank, patience_of(topic, entry.deadline - now)});
+      continue;
+    }
+    const auto missing = std::find_if(
+        topic.ranks.begin(), topic.ranks.end(), [&, &entry = entry](std::uint32_t rank) {
+          return collecting ? !entry.said.contains(rank) : !entry.voted.contains(rank);
+        });
+    const std::uint32_t culprit = missing == topic.ranks.end() ? Agreement::no_rank : *missing;
+    abort(topic, entry,
+          name_of(culprit) + (collecting ? " did not come within " : " did not vote within ") +
+              in_seconds(collecting ? entry.seconds : entry.vote_seconds) +
+              (entry.occupied.contains(culprit)
+                   ? ", nor in the time that it asked for: it " + entry.occupied.at(culprit)
+                   : ""),
+          culprit, out);
+  }
+}
+
+void Hub::stop(const std::string& why, Outbox& out) {
+  for (auto& [topic, entry] : entries_) {
+    if (is_open(entry)) abort(topic, entry, why, 0, out);
+  }
+}
+
+bool Hub::has_open_topics() const noexcept {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& entry) { return is_open(entry.second); });
+}
+
+void Hub::abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t culprit,
+                Outbox& out) {
+  entry.why = short_why(std::move(why));
+  entry.culprit = culprit;
+  give_verdict(topic, entry, State::Aborted, out);
+}
+
+void Hub::give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out) {
+  entry.state = state;
+  entry.said.clear();
+  // Whoever has so much time did not stand still.
+  if (entry.seconds < most_patience_seconds)
+    for (const auto& [rank, when] : entry.said_at) waited_[rank] = now_;
+  for (const std::uint32_t rank : topic.ranks) {
+    if (rank != 0 && !gone_.contains(rank)) out.push_back({rank, verdict_of(topic, entry)});
+  }
+  // Last: as soon as this process has its answer it may end.
+  if (has_rank(topic, 0)) out.push_back({0, verdict_of(topic, entry)});
+}
+
+Message Hub::verdict_of(const Topic& topic, const Entry& entry) {
+  Message message;
+  message.type = MessageType::Verdict;
+  message.topic = topic;
+  message.committed = entry.state == State::Committed;
+  message.why = entry.why;
+  message.culprit = entry.culprit;
+  return message;
+}
+
+void Hub::forget_if_known(Entries::iterator place, Outbox& out) {
+  const Topic& topic = place->first;
+  const Entry& entry = place->second;
+  // A lost rank may still ask what came of its vote, but what is not known here counts as aborted.
+  const bool known = std::all_of(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
+    return entry.acknowledged.contains(rank) ||
+           (entry.state == State::Aborted && gone_.contains(rank));
+  });
+  if (!known) return;
+  for (const std::uint32_t rank : topic.ranks) {
+    Message message;
+    message.type = MessageType::Done;
+    message.topic = topic;
+    if (!gone_.contains(rank)) out.push_back({rank, std::move(message)});
+  }
+  entries_.erase(place);
+}
+
+}  // namespace contextune::rank

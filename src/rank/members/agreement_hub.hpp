@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+#include "rank/wire/message.hpp"
+
+namespace contextune::rank {
+
+/// The deciders, by kind.
+using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
+
+/// Runs a decider; one that is missing or throws aborts.
+[[nodiscard]] Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
+                             std::span<const Payload> said, std::string& why) noexcept;
+
+/// The coordinating side, on rank 0: collects what the ranks of a topic say, has it decided,
+/// collects votes, gives the verdict, and remembers it until every rank has it. Like Member: no
+/// sockets, clock or thread. Not thread-safe.
+///
+/// It commits only when every rank of the topic has voted, and forgets what was committed only when
+/// every rank has acknowledged it. Thus what it does not know was not committed.
+class Hub {
+ public:
+  /// @param vote_seconds how long the votes may take at most, if those who wait have so much time
+  Hub(Deciders deciders, double vote_seconds)
+      : deciders_(std::move(deciders)), vote_seconds_(vote_seconds) {}
+
+  /// Takes what a rank sent. Returns what was wrong with it: the rank is then not to be trusted.
+  [[nodiscard]] std::string receive(std::uint32_t from, Message message, double now, Outbox& out);
+  /// The rank is gone, for good.
+  void lose(std::uint32_t rank, const std::string& why, Outbox& out);
+  /// The answer for a rank that had lost its connection: always final.
+  [[nodiscard]] Message asked(std::uint32_t by, const Topic& topic, Outbox& out);
+  void tick(double now, Outbox& out);
+  /// This process stops: aborts what is open.
+  void stop(const std::string& why, Outbox& out);
+
+  /// Whether something is open that a deadline ends.
+  [[nodiscard]] bool has_open_topics() const noexcept;
+  /// Topics that are remembered.
+  [[nodiscard]] std::size_t num_topics() const noexcept { return entries_.size(); }
+
+ private:
+  enum class State : std::uint8_t { Collecting, Voting, Committed, Aborted };
+  struct Entry {
+    State state = State::Collecting;
+    std::uint32_t kind = 0;
+    std::map<std::uint32_t, Payload> said;
+    std::map<std::uint32_t, double> said_at;
+    std::set<std::uint32_t> voted;
+    std::set<std::uint32_t> acknowledged;
+    double deadline = 0;
+    double seconds = 0;  // as the first rank said
+    double until = 0;    // it waits, if nobody is occupied
+    double vote_seconds = 0;
+    bool inquired = false;
+    double inquired_at = 0;                         // for the first time; 0: it was not
+    double answers_due = 0;                         // of those that were inquired
+    std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that have not spoken
+    std::string why;
+    std::uint32_t culprit = Agreement::no_rank;
+  };
+  using Entries = std::map<Topic, Entry, TopicLess>;
+
+  static bool is_open(const Entry& entry) noexcept {
+    return entry.state == State::Collecting || entry.state == State::Voting;
+  }
+  [[nodiscard]] bool is_full_without(const Topic& topic) const;
+  [[nodiscard]] Entries::iterator same_question(Entries::iterator place);
+  void take_part(std::uint32_t from, const Message& message, double now, Outbox& out);
+  static void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
+  void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
+  [[nodiscard]] std::set<const Entry*> held_up() const;
+  [[nodiscard]] bool has_just_waited(std::uint32_t rank, const Entry& elsewhere) const;
+  static Message patience_of(const Topic& topic, double seconds);
+  void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
+  void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);
+  void give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out);
+  void abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t culprit, Outbox& out);
+  static Message verdict_of(const Topic& topic, const Entry& entry);
+  void forget_if_known(Entries::iterator place, Outbox& out);
+
+  Deciders deciders_;
+  double vote_seconds_;
+  double now_ = 0;                             // as it was told last
+  std::map<std::uint32_t, std::string> gone_;  // and why
+  std::map<std::uint32_t, double> waited_;     // when a wait of the rank ended last
+  Entries entries_;
+};
+
+}  // namespace contextune::rank

@@ -1,0 +1,207 @@
+#include "rank/wire/message.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "core/value/byte_stream.hpp"
+
+namespace contextune::rank {
+namespace {
+
+bool has_topic(MessageType type) {
+  return type != MessageType::Heartbeat && type != MessageType::Listening &&
+         type != MessageType::Peers;
+}
+
+void write(ByteWriter& writer, const Topic& topic) {
+  writer.number(topic.group);
+  writer.number(topic.question);
+  writer.number(static_cast<std::uint32_t>(topic.ranks.size()));
+  for (const std::uint32_t rank : topic.ranks) writer.number(rank);
+}
+
+Topic read_topic(ByteReader& reader) {
+  Topic topic;
+  topic.group = reader.number<std::uint64_t>();
+  topic.question = reader.number<std::uint64_t>();
+  const auto count = reader.number<std::uint32_t>();
+  ByteReader ranks(reader.raw(std::size_t{count} * sizeof(std::uint32_t)));
+  topic.ranks.reserve(ranks.left() / sizeof(std::uint32_t));
+  while (ranks.left() != 0) topic.ranks.push_back(ranks.number<std::uint32_t>());
+  return topic;
+}
+
+void read_payload(ByteReader& reader, Payload& payload) {
+  const auto bytes = reader.block();
+  payload.assign(bytes.begin(), bytes.end());
+}
+
+// As others take it: a deadline that has passed leaves no time, and none at all very much.
+double duration_of(double seconds) {
+  return seconds > 0 ? std::min(seconds, std::numeric_limits<double>::max()) : 0;
+}
+
+// Reads the part of a message behind its topic, as its type has it.
+std::string read_rest(ByteReader& reader, std::uint32_t num_ranks, Message& message) {
+  switch (message.type) {
+    case MessageType::Say:
+      message.kind = reader.number<std::uint32_t>();
+      message.seconds = std::bit_cast<double>(reader.number<std::uint64_t>());
+      read_payload(reader, message.payload);
+      if (!std::isfinite(message.seconds) || message.seconds < 0) return "seconds are no duration";
+      break;
+    case MessageType::Propose:
+      message.seconds = std::bit_cast<double>(reader.number<std::uint64_t>());
+      read_payload(reader, message.payload);
+      if (!std::isfinite(message.seconds) || message.seconds < 0) return "seconds are no duration";
+      break;
+    case MessageType::Withdraw:
+      message.why = reader.text();
+      break;
+    case MessageType::Occupied:
+      message.seconds = std::bit_cast<double>(reader.number<std::uint64_t>());
+      message.why = reader.text();
+      if (!std::isfinite(message.seconds) || message.seconds < 0) return "seconds are no duration";
+      break;
+    case MessageType::Verdict: {
+      const auto committed = reader.number<std::uint8_t>();
+      message.culprit = reader.number<std::uint32_t>();
+      message.why = reader.text();
+      if (committed > 1) return "a verdict that is neither committed nor aborted";
+      message.committed = committed == 1;
+      break;
+    }
+    case MessageType::Tell: {
+      const auto knowledge = reader.number<std::uint8_t>();
+      message.culprit = reader.number<std::uint32_t>();
+      message.why = reader.text();
+      if (knowledge > static_cast<std::uint8_t>(Knowledge::Aborted))
+        return "an answer that does not exist";
+      message.knowledge = static_cast<Knowledge>(knowledge);
+      break;
+    }
+    case MessageType::Listening:
+      message.addresses.push_back(reader.text());
+      break;
+    case MessageType::Ask:
+      message.epoch = reader.number<std::uint64_t>();
+      break;
+    case MessageType::Peers:
+      message.epoch = reader.number<std::uint64_t>();
+      while (reader.left() != 0 && message.addresses.size() < num_ranks)
+        message.addresses.push_back(reader.text());
+      if (message.addresses.size() != num_ranks) return "addresses of another number of ranks";
+      break;
+    default:
+      break;
+  }
+  if (message.culprit != Agreement::no_rank && message.culprit >= num_ranks)
+    return "a culprit that does not exist";
+  if (message.why.size() > max_why_bytes) return "a reason that is too long";
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Message& message) {
+  std::vector<std::byte> bytes;
+  ByteWriter writer(bytes);
+  if (has_topic(message.type)) write(writer, message.topic);
+  switch (message.type) {
+    case MessageType::Say:
+      writer.number(message.kind);
+      writer.number(std::bit_cast<std::uint64_t>(duration_of(message.seconds)));
+      writer.block(message.payload);
+      break;
+    case MessageType::Propose:
+      writer.number(std::bit_cast<std::uint64_t>(duration_of(message.seconds)));
+      writer.block(message.payload);
+      break;
+    case MessageType::Withdraw:
+      writer.text(message.why);
+      break;
+    case MessageType::Occupied:
+      writer.number(std::bit_cast<std::uint64_t>(duration_of(message.seconds)));
+      writer.text(message.why);
+      break;
+    case MessageType::Verdict:
+      writer.number(static_cast<std::uint8_t>(message.committed ? 1 : 0));
+      writer.number(message.culprit);
+      writer.text(message.why);
+      break;
+    case MessageType::Tell:
+      writer.number(static_cast<std::uint8_t>(message.knowledge));
+      writer.number(message.culprit);
+      writer.text(message.why);
+      break;
+    case MessageType::Ask:
+      writer.number(message.epoch);
+      break;
+    case MessageType::Peers:
+      writer.number(message.epoch);
+      [[fallthrough]];
+    case MessageType::Listening:
+      for (const std::string& address : message.addresses) writer.text(address);
+      break;
+    default:
+      break;
+  }
+  return bytes;
+}
+
+bool decode(const Frame& frame, std::uint32_t num_ranks, Message& message, std::string& error) {
+  message = {};
+  const auto wrong = [&](const std::string& what) {
+    error = "message type " + std::to_string(frame.type) + ": " + what;
+    return false;
+  };
+  if (frame.type < static_cast<std::uint16_t>(MessageType::Heartbeat) ||
+      frame.type > static_cast<std::uint16_t>(last_message_type))
+    return wrong("there is none of that number");
+  message.type = static_cast<MessageType>(frame.type);
+  ByteReader reader(frame.body);
+  if (has_topic(message.type)) {
+    message.topic = read_topic(reader);
+    if (reader.failed()) return wrong("it ends within its topic");
+    if (const std::string fault = fault_of(message.topic, num_ranks); !fault.empty())
+      return wrong(fault);
+  }
+  const std::string fault = read_rest(reader, num_ranks, message);
+  if (reader.failed()) return wrong("it ends too soon");
+  if (!fault.empty()) return wrong(fault);
+  if (reader.left() != 0) return wrong(std::to_string(reader.left()) + " bytes are left over");
+  return true;
+}
+
+std::string short_why(std::string why) {
+  if (why.size() > max_why_bytes) why.resize(max_why_bytes);
+  return why;
+}
+
+std::string name_of(std::uint32_t rank) {
+  return "rank " + std::to_string(rank);
+}
+
+bool has_rank(const Topic& topic, std::uint32_t rank) noexcept {
+  return std::binary_search(topic.ranks.begin(), topic.ranks.end(), rank);
+}
+
+std::string fault_of(const Topic& topic, std::uint32_t num_ranks) {
+  if (topic.ranks.empty()) return "a topic without ranks";
+  if (std::adjacent_find(topic.ranks.begin(), topic.ranks.end(), std::greater_equal<>()) !=
+      topic.ranks.end())
+    return "the ranks of a topic do not ascend";
+  if (topic.ranks.back() >= num_ranks)
+    return "a topic names rank " + std::to_string(topic.ranks.back()) + " of " +
+           std::to_string(num_ranks);
+  return {};
+}
+
+bool TopicLess::operator()(const Topic& a, const Topic& b) const noexcept {
+  return std::tie(a.group, a.question, a.ranks) < std::tie(b.group, b.question, b.ranks);
+}
+
+}  // namespace contextune::rank
