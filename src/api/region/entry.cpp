@@ -27,6 +27,7 @@ namespace contextune::api {
 namespace {
 
 using intercept::Region;
+using intercept::RegionRanks;
 using intercept::Runtime;
 using intercept::TooManyRegions;
 
@@ -112,7 +113,7 @@ Mode mode_of(Runtime& runtime, Search& search) {
   if (entry.region == nullptr) {
     entry.region = &make_region(runtime, search.name, search.device, search.author, search.as);
   }
-  if (search.together) entry.region->repeat_together(*search.together);
+  if (search.together) entry.region->ranks().repeat_together(*search.together);
   // Copies would end the capture, and what is captured does nothing yet that could be undone.
   if (search.author.mode != Mode::Body || runtime.is_capturing()) return false;
   if (search.spans.empty() || entry.region->finished()) return true;
@@ -150,7 +151,7 @@ void report_unprepared(Runtime& runtime, const Search& search, const std::except
 
 void note_untuned(Entry& entry) noexcept {
   try {
-    const std::string why = entry.region->why_untuned();
+    const std::string why = entry.region->ranks().why_untuned();
     if (why.empty()) return;
     entry.untuned = true;
     fail("region '" + entry.region->name() + "' is not tuned: " + why);
@@ -223,14 +224,14 @@ std::string why_not_on_all(Entry& entry, const std::function<std::string()>& loo
   std::string own;
   std::string why;
   const auto is_ready = [&] { return (own = look()).empty(); };
-  switch (entry.region->ask_ranks(is_ready, why)) {
-    case Region::Answer::All:
+  switch (entry.region->ranks().ask(is_ready, why)) {
+    case RegionRanks::Answer::All:
       return {};
-    case Region::Answer::NotThis:
+    case RegionRanks::Answer::NotThis:
       return own;
-    case Region::Answer::NotAll:
+    case RegionRanks::Answer::NotAll:
       return other_rank;
-    case Region::Answer::Lost:
+    case RegionRanks::Answer::Lost:
       break;
   }
   return own.empty() ? lost + why : own;

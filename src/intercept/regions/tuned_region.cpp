@@ -4,12 +4,10 @@
 #include <exception>
 #include <utility>
 
-#include "core/agreement/rank_list.hpp"
 #include "gpu/memory/l2_flush.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
-#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/regions/tunable_launch.hpp"
 #include "intercept/tuner/open_pass.hpp"
@@ -53,12 +51,14 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
              *this),
       trial_(*this, services, table_),
       lookout_(search_, services, options_.trial_timeout),
-      graphs_(*this, services, table_, search_) {
-  if (services.frontend != nullptr) {
-    collectives_ = std::make_unique<RegionCollectives>(
-        this->name(), services.driver, search_, table_, services.ranks, options, services.log,
-        takes == Takes::All ? Objective::Own : Objective::Region);
-  }
+      graphs_(*this, services, table_, search_),
+      collectives_(services.frontend == nullptr
+                       ? nullptr
+                       : std::make_unique<RegionCollectives>(
+                             this->name(), services.driver, search_, table_, services.ranks,
+                             options, services.log,
+                             takes == Takes::All ? Objective::Own : Objective::Region)),
+      body_ranks_(*this, search_, collectives_.get(), options_) {
   if (may_replay(options, services)) {
     replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_);
   }
@@ -168,109 +168,25 @@ bool TunedRegion::synchronise() {
   return true;
 }
 
-bool TunedRegion::may_repeat() noexcept {
-  // Other processes have to repeat as often what the body has in common with them. Ranks that the
-  // author named have been found.
-  if (together_ || collectives_ == nullptr || !collective_calls().has_peers()) return true;
-  try {
-    if (services().ranks.groups().may_differ(options_)) return true;  // find_ranks() is to tell
-    if (!collectives_->may_repeat()) {
-      search_.ranks().say_untuned(
-          FallbackReason::NoRendezvous,
-          "The region's body is not repeated: the program has communicators with "
-          "other processes, which do not tune the region together.");
-      return false;
-    }
-    search_.ranks().repeat_together({});
-  } catch (const std::exception& error) {
-    stop(FallbackReason::InternalError, error.what());
-    return false;
-  }
-  return true;
-}
-
-void TunedRegion::repeat_together(std::span<const std::uint32_t> ranks) noexcept {
-  together_ = true;
-  try {
-    search_.ranks().repeat_together(ranks);
-  } catch (const std::exception& error) {
-    stop(FallbackReason::InternalError, error.what());
-  }
-}
-
-bool TunedRegion::find_ranks(bool has_looked) noexcept {
-  together_ = true;
-  try {
-    RankGroups& ranks = services().ranks.groups();
-    const std::vector<const void*> used = has_looked && collectives_ != nullptr
-                                              ? collectives_->end_look()
-                                              : std::vector<const void*>();
-    RankGroup group = ranks.ranks_at(name(), used, options_);
-    std::string why = group.why;
-    // None repeats what another one does not.
-    if (has_looked && group.ranks.size() > 1) {
-      const auto all = ranks.lockstep_among("look at " + name(), group, options_, why);
-      if (all == nullptr || !all->meet({})) {
-        if (all != nullptr) why = all->why();
-        group.reason = FallbackReason::NoAgreement;
-        group.ranks.clear();
-      }
-    }
-    if (group.ranks.empty()) {
-      stop(group.reason, "The region's body is not repeated: " + why + ".");
-      return false;
-    }
-    if (!group.is_whole_job) search_.ranks().limit_to(group.ranks);
-    if (!group.is_whole_job && !group.is_cut_short)
-      log::write_ranks_of_region(
-          services().log.lines(), name(), text_of_ranks(group.ranks),
-          "These ranks tune the region by themselves: " + group.found_by + ".");
-    if (!group.is_whole_job && group.is_cut_short) {
-      services().log.fallback(FallbackReason::NoAgreement, name(), {},
-                              "With --scope auto these ranks tune the region by themselves, as the "
-                              "others did not come in time: " +
-                                  text_of_ranks(group.ranks) + ".");
-    }
-    if (!used.empty()) search_.ranks().repeat_together({});
-    return true;
-  } catch (const std::exception& error) {
-    stop(FallbackReason::InternalError, error.what());
-    return false;
-  }
-}
-
-void TunedRegion::begin_place() noexcept {
-  RankGroups& ranks = services().ranks.groups();
-  if (has_place_.load() || services().captures.any() || !ranks.may_differ(options_)) return;
-  if (!has_place_.exchange(true)) ranks.note_place(name(), true, options_);
-}
-
-void TunedRegion::end_place() noexcept {
-  if (has_place_.exchange(false)) services().ranks.groups().note_place(name(), false, options_);
-}
-
 bool TunedRegion::begin_pass() noexcept {
   services().measurement.cupti().release_when_idle();
   if (finished() && !table_.has_builds()) {
-    end_place();
+    body_ranks_.leave();
     return false;
   }
-  if (!may_repeat()) return false;
+  if (!body_ranks_.may_repeat()) return false;
   if (this_thread().is_in(this) || !entries().claim()) return false;
   const OwnArithmetic arithmetic;
   bool counts = false;
-  begin_place();
-  if (!together_ && !services().captures.any() && services().ranks.groups().may_differ(options_)) {
-    if (collectives_ != nullptr && collective_calls().has_peers()) {
-      looks_at_ranks_ = true;
-      collectives_->begin_look();
+  switch (body_ranks_.come()) {
+    case BodyRanks::Before::Pass:
+      break;
+    case BodyRanks::Before::Look:
       entries().begin_on_thread(RegionEntries::api_mark, true);
       return true;
-    }
-    if (!find_ranks(false)) {
+    case BodyRanks::Before::Nothing:
       entries().release();
       return false;
-    }
   }
   try {
     table_.finish_builds();
@@ -292,7 +208,7 @@ bool TunedRegion::begin_pass() noexcept {
     stop(FallbackReason::InternalError, error.what());
   }
   if (!counts) {
-    end_place();
+    body_ranks_.leave();
     entries().release();
     return false;
   }
@@ -302,9 +218,9 @@ bool TunedRegion::begin_pass() noexcept {
 
 bool TunedRegion::end_pass() noexcept {
   entries().end_on_thread(RegionEntries::api_mark);
-  if (std::exchange(looks_at_ranks_, false)) return !find_ranks(true);
+  if (const std::optional<bool> is_repeated = body_ranks_.end_look()) return !*is_repeated;
   const bool ends = search_.has_run_winners();
-  if (ends) end_place();
+  if (ends) body_ranks_.leave();
   return ends;
 }
 
@@ -315,19 +231,10 @@ void TunedRegion::abandon_pass() noexcept {
     const CUresult state = services().driver.cuStreamQuery(CU_STREAM_LEGACY);
     if (is_sticky_error(state)) services().broke(state);
   }
-  if (std::exchange(looks_at_ranks_, false)) (void)collectives_->end_look();
+  body_ranks_.abandon_look();
   search_.ranks().leave_passes("the body was left early");
   stop(FallbackReason::BodyLeft, {});
   entries().end_on_thread(RegionEntries::api_mark);
-}
-
-Region::Answer TunedRegion::ask_ranks(const std::function<bool()>& is_ready, std::string& why) {
-  if (!may_repeat()) {
-    why = "other processes do it as well, which do not tune it with this one";
-    return Answer::Lost;
-  }
-  if (services().ranks.num_ranks() <= 1) return LaunchRegion::ask_ranks(is_ready, why);
-  return search_.ranks().ask(is_ready, options_.trial_timeout, why);
 }
 
 void TunedRegion::give_up(FallbackReason reason, const std::string& text) noexcept {
@@ -491,7 +398,7 @@ void TunedRegion::check_probation() noexcept {
 }
 
 void TunedRegion::stop(FallbackReason reason, const std::string& text) noexcept {
-  end_place();
+  body_ranks_.leave();
   try {
     search_.stop(reason, text);
   } catch (const std::exception&) {

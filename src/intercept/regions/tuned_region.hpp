@@ -3,8 +3,8 @@
 #include <atomic>
 #include <memory>
 
-#include "intercept/collectives/region_collectives.hpp"
 #include "intercept/graphs/graph_launches.hpp"
+#include "intercept/regions/body_ranks.hpp"
 #include "intercept/replay/region_replay.hpp"
 #include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
@@ -25,12 +25,10 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
-  void repeat_together(std::span<const std::uint32_t> ranks) noexcept override;
-  [[nodiscard]] std::string why_untuned() override { return search_.ranks().why_untuned(); }
+  [[nodiscard]] RegionRanks& ranks() noexcept override { return body_ranks_; }
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
-  [[nodiscard]] Answer ask_ranks(const std::function<bool()>& is_ready, std::string& why) override;
   void give_up(FallbackReason reason, const std::string& text) noexcept override;
   [[nodiscard]] Site* tunable(const TunableSpec& spec) noexcept override;
 
@@ -63,15 +61,6 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
   /// A visit is not recorded: the store is thought to know what is in it.
   [[nodiscard]] bool looks_first() noexcept;
-  /// Whether the body may be run more than once.
-  [[nodiscard]] bool may_repeat() noexcept;
-  /// Which ranks are to repeat the body with this one, where not all of the job may come to it.
-  /// @param has_looked the body has run, and what it uses was seen
-  /// @return false: it is not repeated
-  [[nodiscard]] bool find_ranks(bool has_looked) noexcept;
-  /// Ranks that wait elsewhere need not wait for this one, or may do so again.
-  void begin_place() noexcept;
-  void end_place() noexcept;
   /// False: work of the GPU has not ended within trial_timeout.
   [[nodiscard]] bool gpu_is_done();
   /// The same, and variants that are being built are waited for.
@@ -85,9 +74,6 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   const bool repeated_;
   const bool flush_l2_;
-  bool together_ = false;               ///< the ranks that repeat it are known
-  bool looks_at_ranks_ = false;         ///< its body runs once, to show whom it has to do with
-  std::atomic<bool> has_place_{false};  ///< other ranks are told that this one is here
   const Options options_;
   Search search_;
   SiteTable table_;
@@ -95,8 +81,9 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   TrialLookout lookout_;
   GraphLaunches graphs_;
   std::unique_ptr<RegionCollectives> collectives_;  ///< null: NCCL is not seen
-  std::unique_ptr<RegionReplay> replay_;            ///< null: not to be replayed
-  std::atomic<bool> looks_{false};                  ///< the entry under way is not replayed for it
+  BodyRanks body_ranks_;
+  std::unique_ptr<RegionReplay> replay_;  ///< null: not to be replayed
+  std::atomic<bool> looks_{false};        ///< the entry under way is not replayed for it
 };
 
 }  // namespace contextune::intercept

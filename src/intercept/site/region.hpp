@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +14,7 @@
 #include "core/trials/pruned_configs.hpp"
 #include "core/trials/timer.hpp"
 #include "core/value/fallback_reason.hpp"
+#include "intercept/site/region_ranks.hpp"
 
 namespace contextune::intercept {
 
@@ -73,31 +73,13 @@ class Region {
   /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
   virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
 
-  /// How the ranks that make its passes with this one answer a question.
-  enum class Answer {
-    All,      ///< yes, all of them
-    NotThis,  ///< not this one
-    NotAll,   ///< not another one
-    Lost      ///< they have not come together
-  };
-  /// Between passes, once on each of them: whether they all are ready for what they do next. Waits
-  /// for them, with a deadline.
-  /// @param is_ready of this rank; looked at while the others know that this takes a while
-  /// @param why      a clause, where they are Lost
-  [[nodiscard]] virtual Answer ask_ranks(const std::function<bool()>& is_ready,
-                                         std::string& /*why*/) {
-    return is_ready() ? Answer::All : Answer::NotThis;
-  }
-
   /// Whether its body is run again for us, so that what a pass leaves is undone.
   [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }
-  /// The work in it is known to wait for other ranks: all of them make the same passes, or none is
-  /// made. Before its first pass.
-  /// @param ranks of the job that make them, and nobody else does; empty: that is not known
-  virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) noexcept {}
-  /// Why its ranks have not agreed, so that it runs its defaults; a clause. Empty: they have, or
-  /// there is none that it would have to agree with.
-  [[nodiscard]] virtual std::string why_untuned() { return {}; }
+  /// The ranks that make its passes with this one.
+  [[nodiscard]] virtual RegionRanks& ranks() noexcept {
+    static RegionRanks none;
+    return none;
+  }
 
   /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
   /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,

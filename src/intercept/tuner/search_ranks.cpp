@@ -48,9 +48,9 @@ bool SearchRanks::begin_together(const std::function<bool()>& is_ready, double p
   return false;
 }
 
-Region::Answer SearchRanks::ask(const std::function<bool()>& is_ready, double patience,
-                                std::string& why) {
-  using Answer = Region::Answer;
+RegionRanks::Answer SearchRanks::ask(const std::function<bool()>& is_ready, double patience,
+                                     std::string& why) {
+  using Answer = RegionRanks::Answer;
   bool says_yes = false;
   const auto answer = [&] { return says_yes = is_ready(); };
   {

@@ -8,7 +8,7 @@
 
 #include "core/trials/decision_port.hpp"
 #include "intercept/measuring/pass_barrier.hpp"
-#include "intercept/site/region.hpp"
+#include "intercept/site/region_ranks.hpp"
 
 namespace contextune::intercept {
 
@@ -26,9 +26,9 @@ class SearchRanks {
   /// @param patience seconds that this may take, and the pass
   /// @return false: it is not made, by any of them; begin_waiting says what comes instead
   [[nodiscard]] bool begin_together(const std::function<bool()>& is_ready, double patience);
-  /// As Region::ask_ranks says, of ranks that are several.
-  [[nodiscard]] Region::Answer ask(const std::function<bool()>& is_ready, double patience,
-                                   std::string& why);
+  /// As RegionRanks::ask says, of ranks that are several.
+  [[nodiscard]] RegionRanks::Answer ask(const std::function<bool()>& is_ready, double patience,
+                                        std::string& why);
   /// The body was left: nobody waits for this rank before a pass. By the thread that makes them.
   void leave_passes(const std::string& why);
   void pause();
@@ -37,7 +37,7 @@ class SearchRanks {
   void limit_to(std::span<const std::uint32_t> ranks);
   /// None have agreed, for that reason, a sentence.
   void say_untuned(FallbackReason reason, const std::string& text);
-  /// As Region says.
+  /// As RegionRanks says.
   [[nodiscard]] std::string why_untuned() const;
   /// Something came that they may have to agree on after they had winners.
   void reopen();
