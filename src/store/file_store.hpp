@@ -18,7 +18,7 @@ namespace contextune::store {
 using Say = std::function<void(FallbackReason reason, const std::string& sentence)>;
 
 /// The winners on disk: one JSON file for each region, function or choice on each kind of hardware.
-/// README.md beside this says what is in it. Made to live in a process that knows nothing of it:
+/// FORMAT.md beside this says what is in it. Made to live in a process that knows nothing of it:
 /// nothing is thrown, printed or signalled, `errno` stays as it was, and no wait is longer than
 /// `wait_seconds`. Nothing is created before the first save. Any thread; several processes and
 /// hosts.
