@@ -2,16 +2,17 @@
 
 #include <cuda.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <optional>
 
 #include "core/submission/submission_search.hpp"
+#include "intercept/host/clock.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/submission/block_size.hpp"
 #include "intercept/submission/followed_period.hpp"
-#include "intercept/submission/measuring_pause.hpp"
-#include "intercept/submission/submission_block.hpp"
 #include "intercept/submission/submission_costs.hpp"
 #include "intercept/submission/submission_events.hpp"
 #include "intercept/submission/submission_in_use.hpp"
@@ -88,6 +89,28 @@ class MeasuredBlocks {
   [[nodiscard]] double seconds() const noexcept { return seconds_; }
 
  private:
+  /// A time in which no blocks are measured, since something else is being compared. Any thread.
+  class MeasuringPause {
+   public:
+    /// For a moment from now on, but not for more than some seconds in all.
+    void begin() noexcept {
+      const std::uint64_t now = monotonic_ns();
+      std::uint64_t first = 0;
+      if (first_ns_.compare_exchange_strong(first, now)) first = now;
+      until_ns_.store(std::min(now + moment_ns, first + most_ns), std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool is_on(std::uint64_t now) const noexcept {
+      return now < until_ns_.load(std::memory_order_relaxed);
+    }
+
+   private:
+    static constexpr std::uint64_t moment_ns = 50'000'000;
+    static constexpr std::uint64_t most_ns = 5'000'000'000;
+
+    std::atomic<std::uint64_t> first_ns_{0};
+    std::atomic<std::uint64_t> until_ns_{0};
+  };
+
   /// Before it is known how long an entry takes on the GPU: the block may never be completed.
   void probe(CUstream stream);
   void read_probe();

@@ -60,7 +60,7 @@ CUlaunchAttribute chaining() {
 
 Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
                      CaptureWatch& captures, const ProcessMemory& memory,
-                     const contextune_frontend* frontend, GatheringObstacles::Say say)
+                     const contextune_frontend* frontend, Say say)
     : driver_(driver),
       launcher_(launcher),
       kernels_(kernels),

@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/submission/submission.hpp"
@@ -12,7 +15,6 @@
 #include "intercept/site/launcher.hpp"
 #include "intercept/submit/batch_graphs.hpp"
 #include "intercept/submit/frontend_words.hpp"
-#include "intercept/submit/gathering_obstacles.hpp"
 #include "intercept/submit/held_batches.hpp"
 #include "intercept/submit/hold_deadline.hpp"
 #include "intercept/submit/holdable_launches.hpp"
@@ -38,6 +40,9 @@ namespace contextune::intercept {
 /// Any thread; nothing throws.
 class Submitter {
  public:
+  /// Told why launches that may be gathered are not any more, in a sentence.
+  using Say = std::function<void(const std::string& sentence)>;
+
   struct Totals {
     std::uint64_t chained = 0;  ///< launches in the stream
     std::uint64_t held = 0;     ///< launches
@@ -50,7 +55,7 @@ class Submitter {
   /// @param frontend null: nothing is chained or gathered
   Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
             CaptureWatch& captures, const ProcessMemory& memory,
-            const contextune_frontend* frontend, GatheringObstacles::Say say);
+            const contextune_frontend* frontend, Say say);
   Submitter(const Submitter&) = delete;
   Submitter& operator=(const Submitter&) = delete;
 
@@ -102,6 +107,39 @@ class Submitter {
   [[nodiscard]] Totals totals() noexcept;
 
  private:
+  /// Why launches that may be gathered are not any more: each reason is said once. Under the lock
+  /// of whoever launches; nothing throws.
+  class Obstacles {
+   public:
+    explicit Obstacles(Say say) : say_(std::move(say)) {}
+
+    /// Whether nothing is gathered until the program ends.
+    [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
+    /// Nothing is, from now on.
+    /// @param why a clause
+    void give_up(const std::string& why) noexcept {
+      if (!std::exchange(gave_up_, true)) say("Launches are not gathered any more: " + why + ".");
+    }
+    /// Calls of the driver are not shown any more that would have to hand over.
+    void unguarded() noexcept {
+      if (std::exchange(said_unguarded_, true)) return;
+      say("Launches are neither chained nor gathered any more: the program has obtained more "
+          "functions of the driver than are watched.");
+    }
+    void say(const std::string& sentence) noexcept {
+      try {
+        if (say_) say_(sentence);
+      } catch (const std::exception&) {
+        // Not said, then.
+      }
+    }
+
+   private:
+    const Say say_;
+    bool gave_up_ = false;
+    bool said_unguarded_ = false;
+  };
+
   using Lock = std::unique_lock<std::mutex>;
 
   [[nodiscard]] LaunchStream stream_of(const contextune_launch& call) const noexcept;
@@ -133,7 +171,7 @@ class Submitter {
   LastLaunch last_;
   HoldDeadline deadline_;
   HoldableLaunches holdable_;
-  GatheringObstacles obstacles_;
+  Obstacles obstacles_;
   HeldBatches batches_;
 
   BatchGraphs graphs_;
