@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/submission/period_finder.hpp"
+
 namespace contextune {
 namespace {
 

@@ -11,6 +11,19 @@
 
 namespace contextune {
 
+/// The kinds of steps of a program.
+enum class StepKind : std::uint8_t { Launch, GraphLaunch, Copy, Wait };
+
+/// A step as PeriodFinder takes it. `identity` tells steps of one kind apart.
+[[nodiscard]] constexpr std::uint64_t step_token(StepKind kind, std::uint64_t identity) noexcept {
+  std::uint64_t token = identity * 0x9e3779b97f4a7c15ULL;
+  token ^= token >> 32U;
+  return token << 2U | static_cast<std::uint64_t>(kind);
+}
+[[nodiscard]] constexpr StepKind kind_of_step(std::uint64_t token) noexcept {
+  return static_cast<StepKind>(token & 3U);
+}
+
 /// The relation of a step to the period that a finder follows. The next `Begins` completes an open
 /// entry.
 enum class PeriodStep : std::uint8_t {

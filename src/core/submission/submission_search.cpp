@@ -128,12 +128,12 @@ void SubmissionSearch::number_kernels(std::vector<std::uint64_t> kernels) {
 }
 
 void SubmissionSearch::saw_block(bool has_launches) {
-  blocks_with_launches_ += has_launches ? 1 : 0;
-  blocks_of_graphs_ = has_launches ? 0 : blocks_of_graphs_ + 1;
+  graph_blocks_.others += has_launches ? 1 : 0;
+  graph_blocks_.in_a_row = has_launches ? 0 : graph_blocks_.in_a_row + 1;
   // A few steps before the graph is captured are no part of what the program repeats.
-  const bool has_only_graphs = blocks_of_graphs_ > prelude_share * blocks_with_launches_;
-  if (std::exchange(has_only_graphs_, has_only_graphs) == has_only_graphs) return;
-  if (!settled() && !takes_turns() && screening_ == 0 && !half_pair_) advance();
+  const bool has_only_graphs = graph_blocks_.in_a_row > prelude_share * graph_blocks_.others;
+  if (std::exchange(graph_blocks_.are_all, has_only_graphs) == has_only_graphs) return;
+  if (!settled() && !takes_turns() && screen_.under_way == 0 && !half_pair_) advance();
 }
 
 double SubmissionSearch::known_ratio(const Submission& submission) const {
@@ -187,27 +187,29 @@ int SubmissionSearch::missing_warm_ups(const Submission& submission) const {
 }
 
 bool SubmissionSearch::is_far_slower(const Submission& submission) const {
-  return std::any_of(screened_.begin(), screened_.end(), [&](const Screened& screened) {
-    const double ratio = screened.an_entry / as_written_near(screened.block, screen_reach);
-    if (screened.submission == submission) return ratio >= far_slower;
-    return screened.submission.gathered != 0 && submission.gathered != 0 &&
-           ratio >= gathers_in_vain;
-  });
+  return std::any_of(
+      screen_.measured.begin(), screen_.measured.end(), [&](const Screened& screened) {
+        const double ratio = screened.an_entry / as_written_near(screened.block, screen_reach);
+        if (screened.submission == submission) return ratio >= far_slower;
+        return screened.submission.gathered != 0 && submission.gathered != 0 &&
+               ratio >= gathers_in_vain;
+      });
 }
 
 Submission SubmissionSearch::plan_screened(std::uint64_t block) {
-  while (!queue_.empty() && is_far_slower(queue_.front().submission)) queue_.pop_front();
-  if (queue_.empty()) {
-    if (screening_ != 0) return use_wait(block);
+  while (!screen_.queue.empty() && is_far_slower(screen_.queue.front().submission))
+    screen_.queue.pop_front();
+  if (screen_.queue.empty()) {
+    if (screen_.under_way != 0) return use_wait(block);
     advance();
     // The next step differs, or has blocks to run.
     if (step_.kind == SubmissionStep::Kind::Compare) return plan_pair(block);
-    if (queue_.empty()) return idle(block);
+    if (screen_.queue.empty()) return idle(block);
   }
-  const Queued next = queue_.front();
+  const Queued next = screen_.queue.front();
   if (!may_run(next.submission)) return use_wait(block);
-  queue_.pop_front();
-  ++screening_;
+  screen_.queue.pop_front();
+  ++screen_.under_way;
   if (next.role == Role::WarmUp) ++use_of(next.submission).warm_ups;
   return run(block, next.submission, next.role);
 }
@@ -282,12 +284,13 @@ void SubmissionSearch::measured(std::uint64_t block, double seconds, double work
   }
   if (planned->role == Role::WarmUp || planned->role == Role::Screen) {
     if (planned->role == Role::Screen && !planned->submission.is_as_written())
-      screened_.push_back({planned->submission, block, an_entry});
+      screen_.measured.push_back({planned->submission, block, an_entry});
     // Either it is the first of its kind or it gathers in vain: the next block tells.
     if (planned->role == Role::WarmUp &&
         an_entry >= gathers_in_vain * as_written_near(block, charge_reach))
-      queue_.push_front({planned->submission});
-    if (--screening_ == 0 && queue_.empty()) advance();
+      screen_.queue.push_front({planned->submission});
+    --screen_.under_way;
+    if (screen_.is_through()) advance();
   } else if (planned->role == Role::First || planned->role == Role::Second) {
     complete_pair(planned->pair, planned->role, an_entry);
   }
@@ -300,7 +303,8 @@ void SubmissionSearch::spoiled(std::uint64_t block) {
   budget_.spend(planned->risk);
   if (planned->role == Role::WarmUp || planned->role == Role::Screen) {
     if (!planned->submission.is_as_written()) fail(planned->submission);
-    if (--screening_ == 0 && queue_.empty()) advance();
+    --screen_.under_way;
+    if (screen_.is_through()) advance();
   } else if (planned->role == Role::First || planned->role == Role::Second) {
     const auto pair = open_pairs_.find(planned->pair);
     if (pair == open_pairs_.end()) return;
@@ -354,12 +358,12 @@ void SubmissionSearch::give_up_half_pair() {
 }
 
 void SubmissionSearch::advance() {
-  for (const Screened& screened : screened_) {
+  for (const Screened& screened : screen_.measured) {
     int& failures = use_of(screened.submission).failures;
     failures = std::isnan(as_written_near(screened.block, screen_reach)) ? failures + 1 : 0;
   }
   add_ratios(state_);
-  screened_.clear();
+  screen_.measured.clear();
   std::vector<Submission> unmeasurable;
   for (const Use& use : uses_)
     if (use.failures >= most_failures) unmeasurable.push_back(use.submission);
@@ -372,8 +376,8 @@ void SubmissionSearch::advance() {
 }
 
 void SubmissionSearch::queue_screen() {
-  assert(screening_ == 0);
-  queue_.clear();
+  assert(screen_.under_way == 0);
+  screen_.queue.clear();
   if (step_.kind != SubmissionStep::Kind::Screen) return;
   const auto missing = [&](const Submission& submission) {
     for (const ScreenedSubmission& screened : state_.screened)
@@ -382,18 +386,18 @@ void SubmissionSearch::queue_screen() {
     return step_.ratios;
   };
   // The first says how slow those are that warm up.
-  queue_.push_back({});
+  screen_.queue.push_back({});
   for (const Submission& submission : step_.screened)
     for (int i = missing_warm_ups(submission); i > 0; --i)
-      queue_.push_back({submission, Role::WarmUp});
+      screen_.queue.push_back({submission, Role::WarmUp});
   // There and back, between blocks as written: each is measured in an even and in an odd place.
-  if (queue_.size() > 1) queue_.push_back({});
+  if (screen_.queue.size() > 1) screen_.queue.push_back({});
   for (const Submission& submission : step_.screened)
-    if (missing(submission) > 1) queue_.push_back({submission});
+    if (missing(submission) > 1) screen_.queue.push_back({submission});
   // NOLINTNEXTLINE(modernize-loop-convert): clang 14 has no views of libstdc++
   for (auto at = step_.screened.rbegin(); at != step_.screened.rend(); ++at)
-    queue_.push_back({*at});
-  queue_.push_back({});
+    screen_.queue.push_back({*at});
+  screen_.queue.push_back({});
 }
 
 SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasurable) {
@@ -410,7 +414,7 @@ SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasur
   }
   SubmissionChoices worth_trying = choices_;
   // With nothing else to try, the search would be settled before any launch has come.
-  if (has_only_graphs_ && choices_.may_chain) worth_trying.may_gather.clear();
+  if (graph_blocks_.are_all && choices_.may_chain) worth_trying.may_gather.clear();
   return judge_submissions(state_, worth_trying, limits_, unmeasurable);
 }
 
@@ -471,7 +475,7 @@ double SubmissionSearch::as_written_near(std::uint64_t block, std::uint64_t reac
 }
 
 void SubmissionSearch::add_ratios(SubmissionState& state) const {
-  for (const Screened& screened : screened_) {
+  for (const Screened& screened : screen_.measured) {
     const double as_written = as_written_near(screened.block, screen_reach);
     if (std::isnan(as_written)) continue;
     const auto at = std::find_if(

@@ -123,6 +123,19 @@ class SubmissionSearch {
     std::uint64_t block = 0;
     double an_entry = 0;  ///< seconds
   };
+  /// A round of the screen.
+  struct Screen {
+    std::deque<Queued> queue;   ///< its next blocks
+    std::size_t under_way = 0;  ///< its blocks without a result
+    std::vector<Screened> measured;
+    [[nodiscard]] bool is_through() const { return under_way == 0 && queue.empty(); }
+  };
+  /// The blocks that hold nothing but launches of the program's own graphs.
+  struct GraphBlocks {
+    std::uint64_t others = 0;
+    std::uint64_t in_a_row = 0;  ///< since the last other
+    bool are_all = false;        ///< most had nothing else, and none for long
+  };
 
   struct Use {
     Submission submission;
@@ -177,17 +190,13 @@ class SubmissionSearch {
   SubmissionBudget budget_;
   SubmissionStep step_;
   bool counted_ = false;  ///< this run, among the runs
-  std::uint64_t blocks_with_launches_ = 0;
-  std::uint64_t blocks_of_graphs_ = 0;  ///< alone, since the last with launches
-  bool has_only_graphs_ = false;
+  GraphBlocks graph_blocks_;
   std::size_t most_turns_ = 0;  ///< 0: none are taken
 
-  std::map<std::uint64_t, Planned> planned_;    ///< blocks without a result
-  std::map<std::uint64_t, Pair> open_pairs_;    ///< by their first block
-  std::optional<std::uint64_t> half_pair_;      ///< its second block comes next
-  std::deque<Queued> queue_;                    ///< the screen's next blocks
-  std::size_t screening_ = 0;                   ///< screen blocks without a result
-  std::vector<Screened> screened_;              ///< of this round
+  std::map<std::uint64_t, Planned> planned_;  ///< blocks without a result
+  std::map<std::uint64_t, Pair> open_pairs_;  ///< by their first block
+  std::optional<std::uint64_t> half_pair_;    ///< its second block comes next
+  Screen screen_;
   std::map<std::uint64_t, double> as_written_;  ///< the latest blocks' seconds an entry
   std::optional<std::uint64_t> last_block_;
   std::vector<Use> uses_;

@@ -49,9 +49,8 @@ RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driv
       search_(search),
       table_(table),
       ranks_(ranks),
-      distributed_(options.distributed),
+      options_(options),
       objective_(objective),
-      repeats_(options.mode == Mode::Body),
       log_(log),
       is_shared_(process_collectives().regions().add(*this) && search.ranks().keep_in_step(*this)) {
 }
@@ -82,14 +81,15 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
     reason = FallbackReason::CollectiveFixed;
     why = "this version of NCCL does not say which communicator it is";
   }
-  const std::string obstacle = ranks_.obstacle(made.communicator, made.ranks, distributed_);
+  const std::string obstacle = ranks_.obstacle(made.communicator, made.ranks, options_.distributed);
   if (!obstacle.empty() || !is_shared_) {
     if (why.empty()) {
       reason = FallbackReason::NoRendezvous;
       why = obstacle.empty() ? "there are more regions with collectives than are kept in step"
                              : obstacle;
     }
-    if (repeats_)
+    // Entries are made for the search, which ranks unknown to it would not do.
+    if (options_.mode == Mode::Body)
       search_.stop(FallbackReason::NoRendezvous,
                    "The region is not repeated, because other ranks would not repeat it: " +
                        (obstacle.empty() ? why : obstacle) + ".");
@@ -221,21 +221,21 @@ bool RegionCollectives::has(const collective::LeaseKey& key) const noexcept {
 }
 
 void RegionCollectives::note_used(const void* communicator) noexcept {
-  if (!looks_.load(std::memory_order_relaxed)) return;
+  if (!look_.is_on.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  if (std::find(used_.begin(), used_.end(), communicator) != used_.end()) return;
+  if (std::find(look_.used.begin(), look_.used.end(), communicator) != look_.used.end()) return;
   try {
-    used_.push_back(communicator);
+    look_.used.push_back(communicator);
   } catch (const std::exception&) {
     // No memory. Nobody knows the ranks of what is not there, and nothing is repeated.
-    if (!used_.empty()) used_.front() = nullptr;
+    if (!look_.used.empty()) look_.used.front() = nullptr;
   }
 }
 
 std::vector<const void*> RegionCollectives::end_look() {
-  looks_.store(false);
+  look_.is_on.store(false);
   const std::lock_guard lock(mutex_);
-  return std::exchange(used_, {});
+  return std::exchange(look_.used, {});
 }
 
 void RegionCollectives::too_many_at_once() noexcept {
@@ -251,10 +251,10 @@ void RegionCollectives::decides_later() noexcept {
 }
 
 void RegionCollectives::nobody_is_asked(contextune_tuner_state state) noexcept {
-  if (said_unasked_.load(std::memory_order_relaxed)) return;
+  if (said_.unasked.load(std::memory_order_relaxed)) return;
   try {
     const std::string why = why_not_asked(state);
-    if (why.empty() || said_unasked_.exchange(true, std::memory_order_relaxed)) return;
+    if (why.empty() || said_.unasked.exchange(true, std::memory_order_relaxed)) return;
     log_.fallback(FallbackReason::CollectiveFixed, region_, {},
                   "Collectives keep what NCCL chooses: " + why + ".");
   } catch (const std::exception&) {
@@ -263,7 +263,7 @@ void RegionCollectives::nobody_is_asked(contextune_tuner_state state) noexcept {
 }
 
 void RegionCollectives::saw_untunable(contextune_nccl_fn function) noexcept {
-  if (said_untunable_[function].exchange(true, std::memory_order_relaxed)) return;
+  if (said_.untunable[function].exchange(true, std::memory_order_relaxed)) return;
   const NcclFunction& what = nccl_function(function);
   try {
     log_.fallback(

@@ -22,6 +22,7 @@ namespace contextune::intercept {
 /// stand. Lives as long as the process. Any thread.
 class RegionCollectives final : public DecisionPort {
  public:
+  /// @param options outlive it
   RegionCollectives(std::string region, const gpu::Driver& driver, Search& search, SiteTable& table,
                     ProcessRanks& ranks, const Options& options, EventLog& log,
                     Objective objective);
@@ -40,14 +41,14 @@ class RegionCollectives final : public DecisionPort {
   void saw_untunable(contextune_nccl_fn function) noexcept;
 
   /// From now on the communicators are kept that the program's calls in the region work on.
-  void begin_look() noexcept { looks_.store(true); }
+  void begin_look() noexcept { look_.is_on.store(true); }
   /// No longer. Gives those, each once.
   [[nodiscard]] std::vector<const void*> end_look();
   void note_used(const void* communicator) noexcept;
 
   /// Whether a body may be repeated whose collectives others would have to repeat as often.
   [[nodiscard]] bool may_repeat() const {
-    return is_shared_ && ranks_.covers_all_peers(distributed_);
+    return is_shared_ && ranks_.covers_all_peers(options_.distributed);
   }
 
   /// The site that a launch of NCCL's belongs to; null: more than one, or none.
@@ -83,6 +84,16 @@ class RegionCollectives final : public DecisionPort {
     bool is_gone = false;  ///< its communicator has ended, or it is another region's
   };
 
+  struct Look {
+    std::atomic<bool> is_on{false};
+    std::vector<const void*> used;  ///< communicators, meanwhile
+  };
+  /// What is in the log already.
+  struct Said {
+    std::atomic<bool> unasked{false};
+    std::array<std::atomic<bool>, contextune_nccl_count> untunable{};
+  };
+
   /// @param is_part it is done in one launch with other collectives of its communicator
   [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign, bool is_part);
   /// The configs that would have to connect where there may be no memory for it; they are left out.
@@ -98,19 +109,16 @@ class RegionCollectives final : public DecisionPort {
   Search& search_;
   SiteTable& table_;
   ProcessRanks& ranks_;
-  const Distributed distributed_;
+  const Options& options_;
   const Objective objective_;
-  const bool repeats_;  ///< entries are made for the search, which ranks unknown to it would not do
   EventLog& log_;
   mutable std::mutex mutex_;
   std::deque<Stream> streams_;
   /// By context: what took too much, and how much.
   std::map<std::pair<std::uint64_t, collective::Algorithm>, std::uint64_t> given_up_;
-  std::vector<const void*> used_;  ///< while it looks
-  std::atomic<bool> looks_{false};
+  Look look_;
   std::atomic<bool> holding_{false};
-  std::atomic<bool> said_unasked_{false};
-  std::array<std::atomic<bool>, contextune_nccl_count> said_untunable_{};
+  Said said_;
   const bool is_shared_;  ///< there are ranks to keep in step with; last: making it shows the rest
 };
 

@@ -56,7 +56,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
                        ? nullptr
                        : std::make_unique<RegionCollectives>(
                              this->name(), services.driver, search_, table_, services.ranks,
-                             options, services.log,
+                             options_, services.log,
                              takes == Takes::All ? Objective::Own : Objective::Region)),
       body_ranks_(*this, search_, collectives_.get(), options_) {
   if (may_replay(options, services)) {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "core/submission/found_region.hpp"
 #include "core/submission/period_finder.hpp"
 #include "preload/contextune_abi.h"
 

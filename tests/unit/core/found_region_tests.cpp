@@ -1,4 +1,5 @@
 #include "core/submission/found_region.hpp"
+#include "core/submission/period_finder.hpp"
 
 #include <limits>
 #include <string>
