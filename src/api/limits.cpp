@@ -36,7 +36,21 @@ const gpu::Driver* driver_with_device(CUdevice& device) noexcept {
 
 }  // namespace
 
-int describe_device(contextune_device* device) noexcept {
+contextune_place current_place() noexcept {
+  intercept::Runtime* now = runtime();
+  if (now == nullptr) return contextune_place_untuned;
+  if (now->is_in_region()) return contextune_place_region;
+  return now->is_capturing() ? contextune_place_capture : contextune_place_free;
+}
+
+}  // namespace contextune::api
+
+using namespace contextune;
+using namespace contextune::api;
+
+// These two need the program's driver, but no runtime: what they say is the same where contextune
+// is switched off.
+int contextune_current_device(contextune_device* device) {
   if (device == nullptr || device->size < sizeof device->size)
     return fail("contextune_current_device: set `size` to sizeof(contextune_device)");
   CUdevice current = 0;
@@ -54,7 +68,7 @@ int describe_device(contextune_device* device) noexcept {
   return 0;
 }
 
-int describe_limits(const void* kernel, contextune_kernel_limits* limits) noexcept {
+int contextune_limits_of_kernel(const void* kernel, contextune_kernel_limits* limits) {
   if (kernel == nullptr || limits == nullptr || limits->size < sizeof limits->size) {
     return fail(
         "contextune_limits_of_kernel: give a kernel, and set `size` to "
@@ -80,12 +94,3 @@ int describe_limits(const void* kernel, contextune_kernel_limits* limits) noexce
     return fail(error.what());
   }
 }
-
-contextune_place current_place() noexcept {
-  intercept::Runtime* now = runtime();
-  if (now == nullptr) return contextune_place_untuned;
-  if (now->is_in_region()) return contextune_place_region;
-  return now->is_capturing() ? contextune_place_capture : contextune_place_free;
-}
-
-}  // namespace contextune::api

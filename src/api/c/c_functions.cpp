@@ -207,47 +207,6 @@ enum contextune_place contextune_current_place(void) {
   return active_api()->current_place();
 }
 
-int contextune_current_device(contextune_device* device) {
-  return describe_device(device);
-}
-
-int contextune_limits_of_kernel(const void* kernel, contextune_kernel_limits* limits) {
-  return describe_limits(kernel, limits);
-}
-
-contextune_choice* contextune_choice_create(const char* name,
-                                            const contextune_choice_options* options) {
-  return create_choice(name, options, __builtin_return_address(0));
-}
-
-int contextune_choice_add(contextune_choice* choice,
-                          const contextune_implementation* implementation) {
-  return add_implementation(choice, implementation);
-}
-
-uint32_t contextune_choice_problem(contextune_choice* choice, const contextune_problem* problem) {
-  return choice_problem(choice, problem);
-}
-
-int contextune_choice_call(contextune_choice* choice, uint32_t problem,
-                           const contextune_choice_run* call, const contextune_choice_run* alone) {
-  return call_choice(choice, problem, call, alone);
-}
-
-enum contextune_choice_want contextune_choice_wants(contextune_choice* choice, uint32_t problem) {
-  return choice_wants(choice, problem);
-}
-
-int contextune_choice_measure(contextune_choice* choice, uint32_t problem,
-                              const contextune_choice_run* alone) {
-  return measure_choice(choice, problem, alone);
-}
-
-size_t contextune_choice_timings(contextune_choice* choice, uint32_t problem,
-                                 contextune_timing* timings, size_t most) {
-  return choice_timings(choice, problem, timings, most);
-}
-
 int contextune_declare_kernel(const contextune_kernel* kernel) {
   const contextune_api* api = active_api();
   return forwarded(*api, api->declare_kernel(kernel));

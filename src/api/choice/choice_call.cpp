@@ -18,9 +18,9 @@ namespace {
 using intercept::Region;
 using intercept::Runtime;
 
-/// The problem that this thread asked choice_wants() about last, kept for the call that follows:
-/// finding the current device costs a call of the driver. Trivial, so that a thread may end at any
-/// time.
+/// The problem that this thread asked contextune_choice_wants() about last, kept for the call that
+/// follows: finding the current device costs a call of the driver. Trivial, so that a thread may
+/// end at any time.
 struct Asked {
   const contextune_choice* choice = nullptr;
   std::uint32_t number = 0;
@@ -191,9 +191,12 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
 }
 
 }  // namespace
+}  // namespace contextune::api
 
-int call_choice(contextune_choice* choice, uint32_t number, const contextune_choice_run* call,
-                const contextune_choice_run* alone) noexcept {
+using namespace contextune::api;
+
+int contextune_choice_call(contextune_choice* choice, uint32_t number,
+                           const contextune_choice_run* call, const contextune_choice_run* alone) {
   Asked& about = asked;
   const bool was_asked = about.choice == choice && about.number == number;
   about.choice = nullptr;  // the next call may be on another device
@@ -210,7 +213,7 @@ int call_choice(contextune_choice* choice, uint32_t number, const contextune_cho
   }
 }
 
-contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) noexcept {
+contextune_choice_want contextune_choice_wants(contextune_choice* choice, uint32_t number) {
   ChoiceProblem* const problem = choice->problem(number);
   Asked& about = asked;
   about = {problem == nullptr ? nullptr : choice, number, problem, ChoiceProblem::unsettled};
@@ -234,8 +237,8 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
   return of_other_size ? contextune_want_call : contextune_want_alone;
 }
 
-int measure_choice(contextune_choice* choice, uint32_t number,
-                   const contextune_choice_run* alone) noexcept {
+int contextune_choice_measure(contextune_choice* choice, uint32_t number,
+                              const contextune_choice_run* alone) {
   ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);
   if (problem == nullptr) return fail_unready(choice, number);
   if (alone == nullptr) return fail("there is nothing to be measured");
@@ -258,5 +261,3 @@ int measure_choice(contextune_choice* choice, uint32_t number,
     return fail(error.what());
   }
 }
-
-}  // namespace contextune::api

@@ -48,8 +48,35 @@ void find_ranks(contextune_choice& choice) {
 
 }  // namespace
 
-contextune_choice* create_choice(const char* name, const contextune_choice_options* options,
-                                 const void* caller) noexcept {
+void say_runs_default(const char* choice, const char* file) noexcept {
+  try {
+    if (Runtime* const now = Runtime::get()) {
+      now->log().fallback(FallbackReason::OtherCopy, {}, {},
+                          "'" + std::string(choice) + "' runs its default: it was made by " + file +
+                              ", which is not the copy of contextune that runs in this process.");
+    }
+  } catch (const std::exception&) {
+    // No memory to say it.
+  }
+}
+
+int fail_unready(const contextune_choice* choice, uint32_t number) noexcept {
+  if (choice == nullptr || !choice->knows(number))
+    return fail("the choice has no such problem; contextune_choice_problem() gives its numbers");
+  if (active_api() != own_api())
+    return fail(
+        "another copy of contextune runs in this process; choices of this one are not tuned");
+  const char* const why = state_reason();
+  return fail(*why != '\0' ? why : "there is no memory for the problem of a choice");
+}
+
+}  // namespace contextune::api
+
+using namespace contextune;
+using namespace contextune::api;
+
+contextune_choice* contextune_choice_create(const char* name,
+                                            const contextune_choice_options* options) {
   try {
     if (name == nullptr || *name == '\0') throw Error("a choice is created without a name");
     if (options != nullptr && options->size == 0)
@@ -57,7 +84,8 @@ contextune_choice* create_choice(const char* name, const contextune_choice_optio
                   "': set `size` to sizeof(contextune_choice_options)");
     auto choice = std::make_unique<contextune_choice>();
     choice->name = name;
-    if (auto file = gpu::program_file_of(caller, 1)) choice->build = std::move(file->build);
+    if (auto file = gpu::program_file_of(__builtin_return_address(0), 1))
+      choice->build = std::move(file->build);
     choice->options = whole_of(options);
     if (choice->options.tolerance != nullptr && *choice->options.tolerance != '\0') {
       const auto read = ResultTolerance::parse(choice->options.tolerance);
@@ -94,7 +122,7 @@ contextune_choice* create_choice(const char* name, const contextune_choice_optio
   }
 }
 
-int add_implementation(contextune_choice* choice, const contextune_implementation* given) noexcept {
+int contextune_choice_add(contextune_choice* choice, const contextune_implementation* given) {
   if (choice == nullptr || given == nullptr) return fail("there is no choice to add to");
   try {
     const contextune_implementation one = whole_of(given);
@@ -132,7 +160,7 @@ int add_implementation(contextune_choice* choice, const contextune_implementatio
   }
 }
 
-uint32_t choice_problem(contextune_choice* choice, const contextune_problem* problem) noexcept {
+uint32_t contextune_choice_problem(contextune_choice* choice, const contextune_problem* problem) {
   if (choice == nullptr || problem == nullptr || choice->implementations.empty()) {
     fail("a choice without implementations is called; add one");
     return contextune_choice::Problems::none;
@@ -156,30 +184,8 @@ uint32_t choice_problem(contextune_choice* choice, const contextune_problem* pro
   }
 }
 
-void say_runs_default(const char* choice, const char* file) noexcept {
-  try {
-    if (Runtime* const now = Runtime::get()) {
-      now->log().fallback(FallbackReason::OtherCopy, {}, {},
-                          "'" + std::string(choice) + "' runs its default: it was made by " + file +
-                              ", which is not the copy of contextune that runs in this process.");
-    }
-  } catch (const std::exception&) {
-    // No memory to say it.
-  }
-}
-
-int fail_unready(const contextune_choice* choice, uint32_t number) noexcept {
-  if (choice == nullptr || !choice->knows(number))
-    return fail("the choice has no such problem; contextune_choice_problem() gives its numbers");
-  if (active_api() != own_api())
-    return fail(
-        "another copy of contextune runs in this process; choices of this one are not tuned");
-  const char* const why = state_reason();
-  return fail(*why != '\0' ? why : "there is no memory for the problem of a choice");
-}
-
-size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_timing* timings,
-                      size_t most) noexcept {
+size_t contextune_choice_timings(contextune_choice* choice, uint32_t number,
+                                 contextune_timing* timings, size_t most) {
   ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);
   if (problem == nullptr) {
     static_cast<void>(fail_unready(choice, number));
@@ -233,5 +239,3 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
       add({i, c, 0, 0, contextune_timing_unsupported, 0});
   return count;
 }
-
-}  // namespace contextune::api
