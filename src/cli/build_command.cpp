@@ -1,4 +1,4 @@
-#include "cli/build_command.hpp"
+#include "cli/words/commands.hpp"
 
 #include <dlfcn.h>
 #include <sys/prctl.h>
@@ -11,7 +11,7 @@
 #include "gpu/driver/source_build.hpp"
 
 namespace contextune::cli {
-int build_command(const BuildRequest& request) {
+int answer(const BuildRequest& request) {
   // Nobody waits for the answer once the program that asked for it has ended.
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   const bool for_a_reader = isatty(STDOUT_FILENO) == 1;

@@ -1,4 +1,4 @@
-#include "cli/kernels_command.hpp"
+#include "cli/words/commands.hpp"
 
 #include <algorithm>
 #include <array>
@@ -182,7 +182,7 @@ bool list_file(const KernelsRequest& request, const std::string& path, bool& any
 
 }  // namespace
 
-int kernels_command(const KernelsRequest& request) {
+int answer(const KernelsRequest& request) {
   bool all_read = true;
   bool any_in_json = false;
   if (request.json) std::cout << "[";

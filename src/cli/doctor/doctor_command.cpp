@@ -1,4 +1,4 @@
-#include "cli/doctor/doctor_command.hpp"
+#include "cli/words/commands.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -55,7 +55,7 @@ std::string mark_of(Verdict verdict) {
 
 }  // namespace
 
-int doctor_command(const DoctorRequest& request) {
+int answer(const DoctorRequest& request) {
   Findings findings;
   examine_gpu(findings);
   examine_surroundings(findings);

@@ -1,4 +1,4 @@
-#include "cli/logs/logs_command.hpp"
+#include "cli/words/commands.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -175,7 +175,7 @@ void print_bad_lines(const LogContents& contents) {
 
 }  // namespace
 
-int logs_command(const LogsRequest& request) {
+int answer(const LogsRequest& request) {
   try {
     LogContents contents = read_logs(folder_of(request));
     const bool nothing = contents.num_records == 0;

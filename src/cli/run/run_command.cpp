@@ -1,4 +1,4 @@
-#include "cli/run/run_command.hpp"
+#include "cli/words/commands.hpp"
 
 #include <sys/wait.h>
 
@@ -211,7 +211,7 @@ int run(const RunRequest& request) {
 
 }  // namespace
 
-int run_command(const RunRequest& request) {
+int answer(const RunRequest& request) {
   try {
     return run(request);
   } catch (const std::exception& error) {

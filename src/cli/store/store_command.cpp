@@ -1,4 +1,4 @@
-#include "cli/store/store_command.hpp"
+#include "cli/words/commands.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -247,7 +247,7 @@ int act_on(const StoreRequest& request) {
 
 }  // namespace
 
-int store_command(const StoreRequest& request) {
+int answer(const StoreRequest& request) {
   try {
     const int status = act_on(request);
     std::cout.flush();

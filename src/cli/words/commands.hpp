@@ -1,0 +1,22 @@
+#pragma once
+
+#include "cli/words/command_line.hpp"
+
+/// The subcommands. Each does what a request asks for and returns the exit status.
+namespace contextune::cli {
+
+/// Runs a program with contextune in it and ends this process as the program ended; returns only if
+/// the program could not be started.
+[[nodiscard]] int answer(const RunRequest& request);
+/// Prints what rank logs hold.
+[[nodiscard]] int answer(const LogsRequest& request);
+/// Prints what will work here and what will not, and why.
+[[nodiscard]] int answer(const DoctorRequest& request);
+/// Builds a source of variants.
+[[nodiscard]] int answer(const BuildRequest& request);
+/// Lists the kernels in files.
+[[nodiscard]] int answer(const KernelsRequest& request);
+/// Looks at stored winners, or changes what is stored.
+[[nodiscard]] int answer(const StoreRequest& request);
+
+}  // namespace contextune::cli
