@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include <contextune/error.hpp>
+
+#include "core/value/parse_number.hpp"
 
 namespace contextune::log {
 namespace {
@@ -28,10 +29,7 @@ std::optional<std::uint32_t> rank_of(std::string_view file_name) {
   if (file_name.size() <= head.size() + tail.size()) return std::nullopt;
   file_name.remove_prefix(head.size());
   file_name.remove_suffix(tail.size());
-  std::uint32_t rank = 0;
-  const char* const last = file_name.data() + file_name.size();
-  const auto [end, error] = std::from_chars(file_name.data(), last, rank);
-  return error == std::errc() && end == last ? std::optional(rank) : std::nullopt;
+  return parse_number<std::uint32_t>(file_name);
 }
 
 }  // namespace

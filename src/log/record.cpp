@@ -1,20 +1,13 @@
 #include "log/record.hpp"
 
 #include <array>
-#include <charconv>
+
+#include "core/value/parse_number.hpp"
 
 namespace contextune::log {
 namespace {
 
 constexpr std::string_view time_form = "0000-00-00T00:00:00.000Z";
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 bool is_level(std::string_view word) {
   return word == "debug" || word == "info" || word == "warn";

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "core/value/hexadecimal.hpp"
+#include "core/value/parse_number.hpp"
 
 namespace contextune::store {
 namespace {
@@ -26,14 +26,9 @@ std::string_view take(std::string_view& text, char end) {
   return piece;
 }
 
-template <class Number>
-bool read(std::string_view text, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
 bool read(std::string_view& line, TriedConfig& config) {
-  return read(take(line, ' '), config.site, 16) && read(take(line, ' '), config.config, 16);
+  return read_number(take(line, ' '), config.site, 16) &&
+         read_number(take(line, ' '), config.config, 16);
 }
 
 template <std::size_t N, class Enum>
@@ -95,7 +90,7 @@ std::optional<TryingFile> TryingFile::parse(std::string_view text) {
   file.process.boot = *boot;
   file.process.pid_namespace = *pid_namespace;
   file.broken = *broken == "1";
-  if (!read(*pid, file.process.pid) || !read(*start, file.process.start_ticks) ||
+  if (!read_number(*pid, file.process.pid) || !read_number(*start, file.process.start_ticks) ||
       (!file.broken && *broken != "0") || !read_word(*end, end_words, file.end)) {
     return std::nullopt;
   }
@@ -141,7 +136,7 @@ std::optional<KnownFile> KnownFile::parse(std::string_view text) {
     TriedConfig config;
     Entry entry;
     if (!read(line, config) || !read_word(take(line, ' '), suspicion_words, entry.suspicion) ||
-        !read(take(line, ' '), entry.ends) || file.entries.size() == most_entries) {
+        !read_number(take(line, ' '), entry.ends) || file.entries.size() == most_entries) {
       return std::nullopt;
     }
     entry.text = line;

@@ -9,18 +9,14 @@
 
 #include <contextune/error.hpp>
 
+#include "core/value/parse_number.hpp"
+
 namespace contextune::store {
 namespace {
 
 constexpr std::string_view first_line = "contextune lease 1";
 constexpr std::string_view last_line = "end";
 constexpr std::string_view temporary_end = ".tmp";
-
-template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 }  // namespace
 

@@ -1,13 +1,13 @@
 #include "cli/report/nccl_csv.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <tuple>
 
 #include "collective/tuner_csv.hpp"
+#include "core/value/parse_number.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -40,11 +40,7 @@ std::string_view field(const Fields& fields, std::string_view name) {
 }
 
 std::optional<int> number(const Fields& fields, std::string_view name) {
-  const std::string_view text = field(fields, name);
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number<int>(field(fields, name));
 }
 
 std::optional<collective::Function> function_named(std::string_view name) {

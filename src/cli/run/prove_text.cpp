@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
 #include "cli/words/text.hpp"
 #include "core/trials/statistics.hpp"
+#include "core/value/parse_number.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -100,12 +100,9 @@ Speedup speedup_of(const std::vector<double>& bare, const std::vector<double>& t
 // The number in text as people write it: 1,024.5 or 3e-05. NaN: it is none, or not positive.
 double number_of(std::string text) {
   std::erase(text, ',');
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number > 0 &&
-                 std::isfinite(number)
-             ? number
-             : std::numeric_limits<double>::quiet_NaN();
+  const auto number = parse_number<double>(text);
+  return number && *number > 0 && std::isfinite(*number) ? *number
+                                                         : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "core/value/force.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
 #include <contextune/error.hpp>
+
+#include "core/value/parse_number.hpp"
 
 namespace contextune {
 namespace {
@@ -47,13 +47,6 @@ Config parse_config(std::string_view text) {
   return config;
 }
 
-std::optional<std::uint32_t> parse_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool agrees(const Config& config, const Config& wanted) {
   return std::all_of(wanted.entries().begin(), wanted.entries().end(), [&](const auto& entry) {
     const Value* value = config.find(entry.first);
@@ -86,12 +79,12 @@ std::vector<ForcedConfig> parse_force(std::string_view text) {
 
 bool is_config_text(std::string_view text) {
   text = trimmed(text);
-  return parse_number(text) || text == "default" || !parse_config(text).empty();
+  return parse_number<std::uint32_t>(text) || text == "default" || !parse_config(text).empty();
 }
 
 std::vector<std::uint32_t> find_configs(std::span<const Config> configs, std::string_view text) {
   text = trimmed(text);
-  if (const auto number = parse_number(text)) {
+  if (const auto number = parse_number<std::uint32_t>(text)) {
     if (*number < configs.size()) return {*number};
     return {};
   }

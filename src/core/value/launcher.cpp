@@ -1,7 +1,6 @@
 #include "core/value/launcher.hpp"
 
-#include <charconv>
-#include <system_error>
+#include "core/value/parse_number.hpp"
 
 namespace contextune {
 namespace {
@@ -54,7 +53,7 @@ const char* unless_default(const char* text, std::string_view by_default) {
 Launched half(const Launcher& launcher, const char* rank) {
   Launched result;
   result.by = &launcher;
-  result.rank = rank == nullptr ? 0 : whole_number(rank).value_or(0);
+  result.rank = rank == nullptr ? 0 : parse_number<std::uint32_t>(rank).value_or(0);
   const std::string_view there = (rank == nullptr ? launcher.num_ranks : launcher.rank)[0];
   const std::string_view missing = (rank == nullptr ? launcher.rank : launcher.num_ranks)[0];
   result.fault = std::string(there) + " is set, but " + std::string(missing) + " is not";
@@ -66,8 +65,8 @@ Launched read(const Launcher& launcher, const char* rank, const char* num_ranks)
   result.by = &launcher;
   const std::string names =
       std::string(launcher.rank[0]) + ", " + std::string(launcher.num_ranks[0]);
-  const auto own = whole_number(rank);
-  const auto all = whole_number(num_ranks);
+  const auto own = parse_number<std::uint32_t>(rank);
+  const auto all = parse_number<std::uint32_t>(num_ranks);
   result.rank = own.value_or(0);
   if (!own || !all) {
     result.fault = std::string(!own ? rank : num_ranks) + " is no whole number (" + names + ")";
@@ -81,13 +80,6 @@ Launched read(const Launcher& launcher, const char* rank, const char* num_ranks)
 }
 
 }  // namespace
-
-std::optional<std::uint32_t> whole_number(std::string_view text) noexcept {
-  std::uint32_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 Launched launched_by(const VariableLookup& variable) {
   Launched first_half;

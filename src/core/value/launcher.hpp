@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,8 +50,5 @@ template <class Names>
   }
   return nullptr;
 }
-
-/// A whole number, if all of the text is one.
-[[nodiscard]] std::optional<std::uint32_t> whole_number(std::string_view text) noexcept;
 
 }  // namespace contextune

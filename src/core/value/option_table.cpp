@@ -12,6 +12,7 @@
 #include <contextune/value.hpp>
 
 #include "core/value/launcher.hpp"
+#include "core/value/parse_number.hpp"
 #include "core/value/result_tolerance.hpp"
 
 namespace contextune {
@@ -236,14 +237,10 @@ bool read(std::string_view name, const std::string& text, double& value) {
   return true;
 }
 bool read(std::string_view name, const std::string& text, int& value) {
-  int number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const auto number = parse_number<int>(text);
   const Range range = range_of(name);
-  if (error != std::errc{} || stop != end || number < range.least || number > range.most) {
-    return false;
-  }
-  value = number;
+  if (!number || *number < range.least || *number > range.most) return false;
+  value = *number;
   return true;
 }
 

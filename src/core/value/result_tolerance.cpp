@@ -2,11 +2,12 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "core/value/parse_number.hpp"
 
 namespace contextune {
 namespace {
@@ -37,13 +38,9 @@ std::optional<ResultTolerance> ResultTolerance::parse(std::string_view text) {
   if (colon == std::string_view::npos) return std::nullopt;
   for (const auto& [word, type] : types)
     if (text.substr(0, colon) == word) tolerance.type_ = type;
-  const std::string_view number = text.substr(colon + 1);
-  const char* end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, tolerance.share_);
-  const bool is_share = tolerance.share_ > 0 && tolerance.share_ < 1;
-  if (tolerance.is_bitwise() || error != std::errc{} || stop != end || !is_share) {
-    return std::nullopt;
-  }
+  const bool is_share = read_number(text.substr(colon + 1), tolerance.share_) &&
+                        tolerance.share_ > 0 && tolerance.share_ < 1;
+  if (tolerance.is_bitwise() || !is_share) return std::nullopt;
   return tolerance;
 }
 

@@ -3,7 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <system_error>
+
+#include "core/value/parse_number.hpp"
 
 namespace contextune {
 namespace {
@@ -15,13 +16,6 @@ std::string number_text(double number) {
   // Without a mark of its own, 2.0 would read back as a whole number.
   if (std::isfinite(number) && text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
-}
-
-template <typename Number>
-bool read_all(const std::string& text, Number& number) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end && !text.empty();
 }
 
 bool reads_as_text(const std::string& text) {
@@ -49,10 +43,8 @@ std::string to_string(const Value& value) {
 }
 
 Value parse_value(const std::string& text) {
-  std::int64_t whole = 0;
-  if (read_all(text, whole)) return whole;
-  double number = 0;
-  if (read_all(text, number)) return number;
+  if (const auto whole = parse_number<std::int64_t>(text)) return *whole;
+  if (const auto number = parse_number<double>(text)) return *number;
   if (text == "true") return true;
   if (text == "false") return false;
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return text;

@@ -11,6 +11,7 @@
 #include "core/agreement/joining_tuning.hpp"
 #include "core/agreement/scoped_tuning.hpp"
 #include "core/agreement/shared_tuning.hpp"
+#include "core/value/parse_number.hpp"
 #include "core/value/stable_hash.hpp"
 #include "environment/variables.hpp"
 #include "intercept/nccl/collective_calls.hpp"
@@ -79,7 +80,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
 std::optional<std::uint32_t> declared_ranks() {
   const char* const text = variable("CONTEXTUNE_WORLD_SIZE");
   if (text == nullptr) return std::nullopt;
-  return whole_number(text).value_or(0);
+  return parse_number<std::uint32_t>(text).value_or(0);
 }
 
 SharedTuningSettings settings_of(std::uint64_t region, const Options& options) {

@@ -4,6 +4,7 @@
 
 #include "core/value/hexadecimal.hpp"
 #include "core/value/launcher.hpp"
+#include "core/value/parse_number.hpp"
 #include "environment/variables.hpp"
 #include "rank/meeting/surroundings.hpp"
 #include "rank/meeting/unique_id.hpp"
@@ -48,7 +49,7 @@ bool is_loopback(std::string_view host) {
 bool is_on_one_host(const VariableLookup& variable, const Launcher& launcher,
                     std::uint32_t num_ranks) {
   const char* size = first_set(variable, launcher.local_size);
-  if (size != nullptr) return whole_number(size) == num_ranks;
+  if (size != nullptr) return parse_number<std::uint32_t>(size) == num_ranks;
   if (launcher.source == "torchrun") return is_loopback(host_of_rank_0(variable, "torchrun"));
   // PMI is also how Slurm tells.
   return (launcher.source == "slurm" || launcher.source == "pmi") &&
@@ -114,7 +115,7 @@ std::uint32_t local_rank_of(const VariableLookup& variable, const Launched& laun
                             std::uint32_t rank) {
   const char* const local =
       launched.by == nullptr ? nullptr : first_set(variable, launched.by->local_rank);
-  return local == nullptr ? rank : whole_number(local).value_or(rank);
+  return local == nullptr ? rank : parse_number<std::uint32_t>(local).value_or(rank);
 }
 
 Rendezvous read(const VariableLookup& variable, const Launched& launched,

@@ -12,12 +12,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <system_error>
+
+#include "core/value/parse_number.hpp"
 
 namespace contextune::rank {
 namespace {
@@ -83,9 +83,8 @@ struct HostAndPort {
 bool split(std::string_view place, HostAndPort& parts, std::string& error) {
   const std::size_t colon = place.rfind(':');
   const std::string_view port = place.substr(std::min(colon, place.size() - 1) + 1);
-  const auto [stop, fault] = std::from_chars(port.data(), port.data() + port.size(), parts.number);
-  if (colon == std::string_view::npos || colon == 0 || fault != std::errc{} ||
-      stop != port.data() + port.size() || parts.number == 0) {
+  if (colon == std::string_view::npos || colon == 0 || !read_number(port, parts.number) ||
+      parts.number == 0) {
     error = "\"" + std::string(place) + "\" is no HOST:PORT";
     return false;
   }
