@@ -1,0 +1,315 @@
+#include "simulated_star.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace bench {
+namespace {
+
+using contextune::Agreement;
+using contextune::Payload;
+using contextune::Topic;
+using contextune::Verdict;
+using contextune::rank::Deciders;
+using contextune::rank::Frame;
+using contextune::rank::FrameOrigin;
+using contextune::rank::FrameReader;
+using contextune::rank::Member;
+using contextune::rank::Message;
+using contextune::rank::Outbox;
+using contextune::rank::Outgoing;
+
+constexpr double vote_seconds = 5;
+constexpr double recovery_seconds = 600;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Of reading that clock, of which each measured part contains one.
+double cpu_seconds_of_clock() {
+  constexpr int times = 1000;
+  const double begin = cpu_seconds();
+  for (int i = 0; i < times; ++i) static_cast<void>(cpu_seconds());
+  return (cpu_seconds() - begin) / (times + 1);
+}
+
+/// Adds what a scope takes to a sum.
+class CpuTime {
+ public:
+  explicit CpuTime(double& sum) : sum_(sum), begin_(cpu_seconds()) {}
+  CpuTime(const CpuTime&) = delete;
+  CpuTime& operator=(const CpuTime&) = delete;
+  ~CpuTime() {
+    static const double clock = cpu_seconds_of_clock();
+    sum_ += std::max(0.0, cpu_seconds() - begin_ - clock);
+  }
+
+ private:
+  double& sum_;
+  double begin_;
+};
+
+FrameOrigin origin_of(std::uint32_t rank, std::uint32_t sender) {
+  return {{rank + 1ULL, 2}, 3, sender};
+}
+
+}  // namespace
+
+SimulatedStar::Rank::Rank(std::uint32_t rank, std::uint32_t num_ranks)
+    : member(rank, num_ranks, recovery_seconds),
+      to_hub(origin_of(rank, rank)),
+      at_hub(origin_of(rank, rank)),
+      to_member(origin_of(rank, 0)),
+      at_member(origin_of(rank, 0)) {}
+
+SimulatedStar::SimulatedStar(std::uint32_t num_ranks, const NetworkModel& model, Deciders deciders,
+                             std::uint64_t seed)
+    : model_(model), random_(seed), hub_(std::move(deciders), vote_seconds) {
+  ranks_.reserve(num_ranks);
+  for (std::uint32_t rank = 0; rank < num_ranks; ++rank) ranks_.emplace_back(rank, num_ranks);
+}
+
+void SimulatedStar::say(double at, std::uint32_t rank, const Topic& topic, std::size_t part_bytes,
+                        double seconds) {
+  Event event;
+  event.at = at;
+  event.number = num_events_++;
+  event.kind = Kind::Says;
+  event.rank = rank;
+  event.says = [this, rank, topic, part_bytes, seconds](Member& member, Outbox& out) {
+    ranks_[rank].asked.push_back(topic);
+    member.say(topic, 1, Payload(part_bytes, std::byte{1}), seconds, out);
+  };
+  events_.push(std::move(event));
+}
+
+void SimulatedStar::occupied(std::uint32_t rank, const Topic& topic, double seconds) {
+  ranks_[rank].member.occupied(topic, seconds, "is building");
+}
+
+void SimulatedStar::kill(double at, std::uint32_t rank) {
+  schedule(at, Kind::Dies, rank);
+}
+
+void SimulatedStar::stand_still(double at, std::uint32_t rank) {
+  schedule(at, Kind::Stops, rank);
+}
+
+void SimulatedStar::schedule(double at, Kind kind, std::uint32_t rank,
+                             std::vector<std::byte> frame) {
+  Event event;
+  event.at = at;
+  event.number = num_events_++;
+  event.kind = kind;
+  event.rank = rank;
+  event.frame = std::move(frame);
+  events_.push(std::move(event));
+}
+
+// As SocketStar::arm_tick does while something is open.
+void SimulatedStar::schedule_tick(double after) {
+  if (is_tick_scheduled_ || !hub_.has_open_topics()) return;
+  is_tick_scheduled_ = true;
+  schedule(after + model_.tick_seconds, Kind::Tick, 0);
+}
+
+void SimulatedStar::run_until(double end) {
+  while (!events_.empty() && events_.top().at <= end) {
+    // The queue shows its first element as constant only, and is about to drop it.
+    Event event = std::move(const_cast<Event&>(events_.top()));
+    events_.pop();
+    now_ = event.at;
+    happen(std::move(event));
+  }
+  if (std::isfinite(end)) now_ = std::max(now_, end);
+}
+
+void SimulatedStar::run() {
+  run_until(std::numeric_limits<double>::infinity());
+}
+
+void SimulatedStar::happen(Event event) {
+  Rank& rank = ranks_[event.rank];
+  switch (event.kind) {
+    case Kind::Says: {
+      if (!rank.is_alive) return;
+      Outbox out;
+      event.says(rank.member, out);
+      if (event.rank == 0) {
+        hub_free_at_ = std::max(hub_free_at_, event.at);
+        return dispatch(std::move(out), {});
+      }
+      rank.free_at = std::max(rank.free_at, event.at);
+      send_to_hub(event.rank, std::move(out));
+      return look(event.rank, rank.free_at);
+    }
+    case Kind::ReachesHub:
+      return reach_hub(event);
+    case Kind::ReachesMember:
+      return reach_member(event);
+    case Kind::Dies:
+      rank.is_alive = false;
+      return schedule(std::max(event.at + latency_to(event.rank), rank.last_at_hub),
+                      Kind::HubSeesEnd, event.rank);
+    case Kind::Stops:
+      rank.is_alive = false;
+      return;
+    case Kind::HubSeesEnd: {
+      rank.is_connected = false;
+      hub_free_at_ = std::max(hub_free_at_, event.at);
+      Outbox out;
+      {
+        const CpuTime taken(traffic_.hub_cpu_seconds);
+        hub_.lose(event.rank, contextune::rank::name_of(event.rank) + " is lost", out);
+      }
+      return dispatch({}, std::move(out));
+    }
+    case Kind::Tick: {
+      is_tick_scheduled_ = false;
+      hub_free_at_ = std::max(hub_free_at_, event.at);
+      Outbox out;
+      {
+        const CpuTime taken(traffic_.hub_cpu_seconds);
+        hub_.tick(hub_free_at_, out);
+      }
+      return dispatch({}, std::move(out));
+    }
+  }
+}
+
+void SimulatedStar::reach_hub(const Event& event) {
+  const std::size_t bytes = event.frame.size();
+  if (!is_on_host_of_rank_0(event.rank))
+    link_in_free_at_ = std::max(link_in_free_at_, event.at) +
+                       static_cast<double>(bytes) / model_.bytes_per_second;
+  const double here = is_on_host_of_rank_0(event.rank) ? event.at : link_in_free_at_;
+  hub_free_at_ = std::max(hub_free_at_, here) + handling_of(bytes);
+  traffic_.rank_0_busy_seconds += handling_of(bytes);
+  ++traffic_.messages;
+  traffic_.bytes += bytes;
+  Message message;
+  {
+    const CpuTime taken(traffic_.wire_cpu_seconds);
+    message = open(ranks_[event.rank].at_hub, event.frame);
+  }
+  Outbox out;
+  std::string fault;
+  {
+    const CpuTime taken(traffic_.hub_cpu_seconds);
+    fault = hub_.receive(event.rank, std::move(message), hub_free_at_, out);
+  }
+  if (!fault.empty()) throw std::runtime_error("the hub refused a message: " + fault);
+  dispatch({}, std::move(out));
+}
+
+void SimulatedStar::reach_member(const Event& event) {
+  Rank& rank = ranks_[event.rank];
+  if (!rank.is_alive) return;
+  rank.free_at = std::max(rank.free_at, event.at) + handling_of(event.frame.size());
+  Outbox out;
+  const std::string fault = rank.member.receive(open(rank.at_member, event.frame), out);
+  if (!fault.empty()) throw std::runtime_error("a member refused a message: " + fault);
+  look(event.rank, rank.free_at);
+  send_to_hub(event.rank, std::move(out));
+}
+
+// As SocketStar::dispatch does: rank 0's own messages take no socket.
+void SimulatedStar::dispatch(Outbox from_member, Outbox from_hub) {
+  std::size_t next_of_member = 0;
+  std::size_t next_of_hub = 0;
+  while (next_of_member < from_member.size() || next_of_hub < from_hub.size()) {
+    if (next_of_member < from_member.size()) {
+      const CpuTime taken(traffic_.hub_cpu_seconds);
+      static_cast<void>(hub_.receive(0, std::move(from_member[next_of_member++].message),
+                                     hub_free_at_, from_hub));
+      continue;
+    }
+    Outgoing outgoing = std::move(from_hub[next_of_hub++]);
+    if (outgoing.to != 0) {
+      send_to_member(outgoing.to, outgoing.message);
+    } else if (ranks_[0].is_alive) {
+      static_cast<void>(ranks_[0].member.receive(std::move(outgoing.message), from_member));
+    }
+  }
+  look(0, hub_free_at_);
+  schedule_tick(hub_free_at_);
+}
+
+void SimulatedStar::send_to_hub(std::uint32_t from, Outbox out) {
+  Rank& rank = ranks_[from];
+  for (const Outgoing& outgoing : out) {
+    std::vector<std::byte> frame = rank.to_hub.seal(
+        static_cast<std::uint16_t>(outgoing.message.type), encode(outgoing.message));
+    rank.free_at += handling_of(frame.size());
+    rank.last_at_hub = std::max(rank.free_at + latency_to(from), rank.last_at_hub);
+    schedule(rank.last_at_hub, Kind::ReachesHub, from, std::move(frame));
+  }
+}
+
+void SimulatedStar::send_to_member(std::uint32_t to, const Message& message) {
+  Rank& rank = ranks_[to];
+  if (!rank.is_connected) return;
+  std::vector<std::byte> frame;
+  {
+    const CpuTime taken(traffic_.wire_cpu_seconds);
+    frame = rank.to_member.seal(static_cast<std::uint16_t>(message.type), encode(message));
+  }
+  hub_free_at_ += handling_of(frame.size());
+  traffic_.rank_0_busy_seconds += handling_of(frame.size());
+  ++traffic_.messages;
+  traffic_.bytes += frame.size();
+  double leaves = hub_free_at_;
+  if (!is_on_host_of_rank_0(to)) {
+    link_out_free_at_ = std::max(link_out_free_at_, leaves) +
+                        static_cast<double>(frame.size()) / model_.bytes_per_second;
+    leaves = link_out_free_at_;
+  }
+  rank.last_at_member = std::max(leaves + latency_to(to), rank.last_at_member);
+  schedule(rank.last_at_member, Kind::ReachesMember, to, std::move(frame));
+}
+
+void SimulatedStar::look(std::uint32_t rank, double now) {
+  std::erase_if(ranks_[rank].asked, [&](const Topic& topic) {
+    const Agreement agreement = ranks_[rank].member.poll(topic);
+    if (agreement.verdict == Verdict::Open) return false;
+    if (told_) told_(rank, topic, now, agreement);
+    return true;
+  });
+}
+
+Message SimulatedStar::open(FrameReader& reader, const std::vector<std::byte>& sealed) const {
+  reader.feed(sealed);
+  Frame frame;
+  Message message;
+  std::string error = "a frame that is not whole";
+  if (!reader.next(frame) ||
+      !decode(frame, static_cast<std::uint32_t>(ranks_.size()), message, error))
+    throw std::runtime_error(reader.error().empty() ? error : reader.error());
+  return message;
+}
+
+bool SimulatedStar::is_on_host_of_rank_0(std::uint32_t rank) const noexcept {
+  return rank < model_.ranks_per_host;
+}
+
+double SimulatedStar::latency_to(std::uint32_t rank) {
+  // The standard library's distributions differ from one to another.
+  const double uniform = (static_cast<double>(random_() >> 11U) + 1) * 0x1p-53;
+  return (is_on_host_of_rank_0(rank) ? model_.host_seconds : model_.network_seconds) -
+         model_.jitter_seconds * std::log(uniform);
+}
+
+double SimulatedStar::handling_of(std::size_t bytes) const noexcept {
+  return model_.message_seconds + model_.kib_seconds * static_cast<double>(bytes) / 1024;
+}
+
+}  // namespace bench
