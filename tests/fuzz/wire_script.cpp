@@ -64,10 +64,12 @@ Topic ScriptReader::topic(std::uint32_t num_ranks) {
   Topic topic;
   topic.group = byte();
   topic.question = byte();
-  const std::uint8_t ranks = byte();
+  const std::uint8_t chosen = byte();
+  std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < num_ranks; ++rank)
-    if ((ranks >> rank) % 2 != 0) topic.ranks.push_back(rank);
-  if (ranks >= 0x80) std::reverse(topic.ranks.begin(), topic.ranks.end());
+    if ((chosen >> rank) % 2 != 0) ranks.push_back(rank);
+  if (chosen >= 0x80) std::reverse(ranks.begin(), ranks.end());
+  topic.ranks = ranks;
   return topic;
 }
 

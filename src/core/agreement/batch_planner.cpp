@@ -283,16 +283,17 @@ void BatchPlanner::plan_passes(Batch& batch, bool bounded, std::size_t most) {
 }
 
 Payload GroupPlanners::decide(const Topic& topic, std::span<const Payload> said, std::string& why) {
+  const std::vector<std::uint32_t> ranks(topic.ranks.begin(), topic.ranks.end());
   std::vector<BatchReport> reports(said.size());
   for (std::size_t r = 0; r < said.size(); ++r) {
     if (decode(said[r], reports[r])) continue;
-    return BatchPlanner::refusal("what " + name_of_rank(topic.ranks[r]) + " said cannot be read");
+    return BatchPlanner::refusal("what " + name_of_rank(ranks[r]) + " said cannot be read");
   }
   if (planners_.size() >= most_groups && !planners_.contains({topic.group, topic.ranks})) {
     why = "there are more than " + std::to_string(most_groups) + " groups of ranks";
     return {};
   }
-  return planners_[{topic.group, topic.ranks}].plan(topic.ranks, reports, why);
+  return planners_[{topic.group, topic.ranks}].plan(ranks, reports, why);
 }
 
 }  // namespace contextune

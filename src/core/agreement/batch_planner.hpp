@@ -108,7 +108,7 @@ class GroupPlanners {
   [[nodiscard]] Payload decide(const Topic& topic, std::span<const Payload> said, std::string& why);
 
  private:
-  std::map<std::pair<std::uint64_t, std::vector<std::uint32_t>>, BatchPlanner> planners_;
+  std::map<std::pair<std::uint64_t, RankSet>, BatchPlanner> planners_;
 };
 
 }  // namespace contextune

@@ -72,8 +72,8 @@ void SharedTuning::heard(bool bounded) {
   const Topic& topic = question_.topic();
   SyncEvent event;
   event.group = topic.group;
-  event.group_rank = static_cast<std::uint32_t>(
-      std::find(topic.ranks.begin(), topic.ranks.end(), coordinator_.rank()) - topic.ranks.begin());
+  event.group_rank = static_cast<std::uint32_t>(std::distance(
+      topic.ranks.begin(), std::find(topic.ranks.begin(), topic.ranks.end(), coordinator_.rank())));
   event.question = number;
   event.verdict = agreement.verdict;
   event.wait_seconds = agreement.waited_seconds;

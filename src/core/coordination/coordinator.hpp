@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/coordination/rank_set.hpp"
+
 namespace contextune {
 
 /// The part that one rank says, or the decision that all are told. Opaque here.
@@ -17,9 +19,9 @@ using Payload = std::vector<std::byte>;
 /// is equal; each is asked once. If ranks name different ranks for one question of a group, it is
 /// aborted for all of them, and the difference is said.
 struct Topic {
-  std::uint64_t group = 0;           ///< names the group among those of the job
-  std::uint64_t question = 0;        ///< counts up within the group
-  std::vector<std::uint32_t> ranks;  ///< of the group, ascending, at least this one
+  std::uint64_t group = 0;     ///< names the group among those of the job
+  std::uint64_t question = 0;  ///< counts up within the group
+  RankSet ranks;               ///< of the group, ascending, at least this one
   bool operator==(const Topic&) const = default;
 };
 

@@ -29,11 +29,11 @@ std::optional<std::vector<Payload>> decode(const Payload& decision, std::size_t 
 
 Lockstep::Lockstep(Coordinator& coordinator, std::uint32_t kind, std::uint64_t group,
                    std::vector<std::uint32_t> ranks, double seconds)
-    : coordinator_(coordinator), kind_(kind), seconds_(seconds) {
+    : coordinator_(coordinator), kind_(kind), ranks_(std::move(ranks)), seconds_(seconds) {
   topic_.group = group;
-  topic_.ranks = std::move(ranks);
-  const auto own = std::find(topic_.ranks.begin(), topic_.ranks.end(), coordinator.rank());
-  position_ = static_cast<std::size_t>(own - topic_.ranks.begin());
+  topic_.ranks = ranks_;
+  const auto own = std::find(ranks_.begin(), ranks_.end(), coordinator.rank());
+  position_ = static_cast<std::size_t>(own - ranks_.begin());
 }
 
 Payload Lockstep::decide(const Topic&, std::span<const Payload> said, std::string&) {

@@ -32,14 +32,14 @@ class Lockstep {
   void occupied(double seconds, std::string why);
   /// From now on it is at something with those that it meets, which takes a while.
   void engage(Engagement& engagement, std::string why) const {
-    engagement.begin(coordinator_, topic_.ranks, std::move(why));
+    engagement.begin(coordinator_, ranks_, std::move(why));
   }
   /// There are no more meetings, for that reason, a clause.
   void leave(const std::string& why);
 
   /// Place of this rank in what meet() returns.
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
-  [[nodiscard]] std::span<const std::uint32_t> ranks() const noexcept { return topic_.ranks; }
+  [[nodiscard]] std::span<const std::uint32_t> ranks() const noexcept { return ranks_; }
   /// That this rank was kept waiting: in all meetings, and in the longest.
   [[nodiscard]] double waited_seconds() const noexcept { return waited_seconds_; }
   [[nodiscard]] double longest_wait_seconds() const noexcept { return longest_wait_seconds_; }
@@ -53,6 +53,7 @@ class Lockstep {
  private:
   Coordinator& coordinator_;
   const std::uint32_t kind_;
+  const std::vector<std::uint32_t> ranks_;
   Topic topic_;
   const double seconds_;
   std::size_t position_ = 0;

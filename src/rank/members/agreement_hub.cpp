@@ -37,11 +37,14 @@ std::string in_seconds(double seconds) {
 }
 
 // "ranks 0, 1, 5": no more of them than a reader looks at.
-std::string list_of(const std::vector<std::uint32_t>& ranks) {
+std::string list_of(const RankSet& ranks) {
   constexpr std::size_t most = 16;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  std::size_t listed = 0;
+  for (const std::uint32_t rank : ranks) {
+    if (listed == most) break;
+    text += (listed++ == 0 ? "" : ", ") + std::to_string(rank);
+  }
   if (ranks.size() > most) text += ", ... (" + std::to_string(ranks.size()) + " in all)";
   return text;
 }

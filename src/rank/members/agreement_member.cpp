@@ -42,7 +42,7 @@ void Member::occupied(const Topic& topic, double seconds, std::string why) {
   occupations_[topic.group] = {topic, seconds, short_why(std::move(why))};
 }
 
-void Member::engage(const std::vector<std::uint32_t>& ranks, std::string why, Outbox& out) {
+void Member::engage(const RankSet& ranks, std::string why, Outbox& out) {
   Engaged& engaged = engaged_[ranks];
   if (engaged.times++ == 0) engaged.why = short_why(std::move(why));
   for (auto& [topic, waits] : inquiries_) {
@@ -52,7 +52,7 @@ void Member::engage(const std::vector<std::uint32_t>& ranks, std::string why, Ou
   }
 }
 
-void Member::disengage(const std::vector<std::uint32_t>& ranks, Outbox& out) {
+void Member::disengage(const RankSet& ranks, Outbox& out) {
   const auto engaged = engaged_.find(ranks);
   if (engaged == engaged_.end() || --engaged->second.times > 0) return;
   engaged_.erase(engaged);

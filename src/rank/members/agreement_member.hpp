@@ -28,8 +28,8 @@ class Member {
   /// Notes what it is at until it speaks on that topic.
   void occupied(const Topic& topic, double seconds, std::string why);
   /// It is at something with those ranks, until the same is said again: see Coordinator.
-  void engage(const std::vector<std::uint32_t>& ranks, std::string why, Outbox& out);
-  void disengage(const std::vector<std::uint32_t>& ranks, Outbox& out);
+  void engage(const RankSet& ranks, std::string why, Outbox& out);
+  void disengage(const RankSet& ranks, Outbox& out);
   /// The verdict so far; a final one is given once.
   [[nodiscard]] Agreement poll(const Topic& topic);
   /// Whether it is final and not yet given, without giving it.
@@ -103,7 +103,7 @@ class Member {
     int times = 0;
     std::string why;
   };
-  std::map<std::vector<std::uint32_t>, Engaged> engaged_;  // by the ranks that it is with
+  std::map<RankSet, Engaged> engaged_;  // by the ranks that it is with
   /// Topics that it was asked about and has not spoken on; true: others wait because it is engaged.
   std::map<Topic, bool, TopicLess> inquiries_;
 };

@@ -19,19 +19,28 @@ bool has_topic(MessageType type) {
 void write(ByteWriter& writer, const Topic& topic) {
   writer.number(topic.group);
   writer.number(topic.question);
-  writer.number(static_cast<std::uint32_t>(topic.ranks.size()));
-  for (const std::uint32_t rank : topic.ranks) writer.number(rank);
+  writer.number(static_cast<std::uint32_t>(topic.ranks.runs().size()));
+  for (const RankSet::Run& run : topic.ranks.runs()) {
+    writer.number(run.first);
+    writer.number(run.distance);
+    writer.number(run.count);
+  }
 }
 
-Topic read_topic(ByteReader& reader) {
-  Topic topic;
+// False: the ranks do not ascend, or are told in another way than they are written.
+bool read_topic(ByteReader& reader, Topic& topic) {
   topic.group = reader.number<std::uint64_t>();
   topic.question = reader.number<std::uint64_t>();
   const auto count = reader.number<std::uint32_t>();
-  ByteReader ranks(reader.raw(std::size_t{count} * sizeof(std::uint32_t)));
-  topic.ranks.reserve(ranks.left() / sizeof(std::uint32_t));
-  while (ranks.left() != 0) topic.ranks.push_back(ranks.number<std::uint32_t>());
-  return topic;
+  ByteReader runs(reader.raw(std::size_t{count} * 3 * sizeof(std::uint32_t)));
+  while (runs.left() != 0) {
+    RankSet::Run run;
+    run.first = runs.number<std::uint32_t>();
+    run.distance = runs.number<std::uint32_t>();
+    run.count = runs.number<std::uint32_t>();
+    if (!topic.ranks.push_back(run)) return false;
+  }
+  return true;
 }
 
 void read_payload(ByteReader& reader, Payload& payload) {
@@ -164,8 +173,9 @@ bool decode(const Frame& frame, std::uint32_t num_ranks, Message& message, std::
   message.type = static_cast<MessageType>(frame.type);
   ByteReader reader(frame.body);
   if (has_topic(message.type)) {
-    message.topic = read_topic(reader);
+    const bool ascends = read_topic(reader, message.topic);
     if (reader.failed()) return wrong("it ends within its topic");
+    if (!ascends) return wrong("the ranks of a topic do not ascend");
     if (const std::string fault = fault_of(message.topic, num_ranks); !fault.empty())
       return wrong(fault);
   }
@@ -186,14 +196,12 @@ std::string name_of(std::uint32_t rank) {
 }
 
 bool has_rank(const Topic& topic, std::uint32_t rank) noexcept {
-  return std::binary_search(topic.ranks.begin(), topic.ranks.end(), rank);
+  return topic.ranks.contains(rank);
 }
 
 std::string fault_of(const Topic& topic, std::uint32_t num_ranks) {
   if (topic.ranks.empty()) return "a topic without ranks";
-  if (std::adjacent_find(topic.ranks.begin(), topic.ranks.end(), std::greater_equal<>()) !=
-      topic.ranks.end())
-    return "the ranks of a topic do not ascend";
+  if (!topic.ranks.ascends()) return "the ranks of a topic do not ascend";
   if (topic.ranks.back() >= num_ranks)
     return "a topic names rank " + std::to_string(topic.ranks.back()) + " of " +
            std::to_string(num_ranks);

@@ -60,7 +60,7 @@ struct Outgoing {
 };
 using Outbox = std::vector<Outgoing>;
 
-/// More topics are open at once only if something is broken.
+/// More topics are open at once only if something is broken, or if there are thousands of ranks.
 inline constexpr std::size_t max_open_topics = 4096;
 
 /// Longer reasons are cut: they are for readers.

@@ -1,4 +1,3 @@
-#include <numeric>
 #include <string>
 #include <thread>
 
@@ -44,9 +43,7 @@ Kind any_kind() {
 }
 
 Topic topic_of_all(const Ranks& ranks, std::uint64_t question = 1) {
-  Topic topic{3, question, std::vector<std::uint32_t>(ranks.size())};
-  std::iota(topic.ranks.begin(), topic.ranks.end(), 0U);
-  return topic;
+  return {3, question, contextune::RankSet::all_of(static_cast<std::uint32_t>(ranks.size()))};
 }
 
 std::string part_of(std::size_t rank) {

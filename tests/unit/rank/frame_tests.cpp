@@ -202,6 +202,8 @@ TEST_CASE("Fields that make no sense are named", "[frame]") {
   CHECK(mentions(fault_of_body(message.type, encode(message)), "ascend"));
   message.topic.ranks = {1, 4};
   CHECK(mentions(fault_of_body(message.type, encode(message)), "rank 4 of 4"));
+  message.topic.ranks = contextune::RankSet::all_of(4'000'000'000U);
+  CHECK(mentions(fault_of_body(message.type, encode(message)), "rank 3999999999 of 4"));
   message = part();
   std::vector<std::byte> body = encode(message);
   const auto seconds = std::bit_cast<std::array<std::byte, sizeof(double)>>(message.seconds);

@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <numeric>
 #include <string>
 #include <thread>
 
@@ -143,8 +142,7 @@ int main(int argc, char** argv) {
           std::this_thread::sleep_for(std::chrono::seconds(2));
           return joined(said);
         }}});
-  Topic topic{1, 0, std::vector<std::uint32_t>(settings.num_ranks)};
-  std::iota(topic.ranks.begin(), topic.ranks.end(), 0U);
+  Topic topic{1, 0, contextune::RankSet::all_of(settings.num_ranks)};
   const Payload part{static_cast<std::byte>('a' + settings.rank)};
   if (closed) {
     coordinator.say(topic, 1, part, 20);

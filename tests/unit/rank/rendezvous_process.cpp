@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -32,8 +31,7 @@ std::string outcome_of(const contextune::rank::Rendezvous& found) {
                  for (const Payload& part : said) all.insert(all.end(), part.begin(), part.end());
                  return all;
                }}});
-  Topic topic{1, 0, std::vector<std::uint32_t>(found.num_ranks)};
-  std::iota(topic.ranks.begin(), topic.ranks.end(), 0U);
+  Topic topic{1, 0, contextune::RankSet::all_of(found.num_ranks)};
   coordinator->say(topic, 1, {static_cast<std::byte>('a' + found.rank % 26)}, 10);
   const Agreement agreement = coordinator->wait(topic, 20);
   if (agreement.verdict != Verdict::Committed) return "failed: " + agreement.why;

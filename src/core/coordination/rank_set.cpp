@@ -1,0 +1,63 @@
+#include "core/coordination/rank_set.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace contextune {
+
+RankSet RankSet::all_of(std::uint32_t num_ranks) {
+  RankSet all;
+  if (num_ranks > 0) static_cast<void>(all.push_back(Run{0, num_ranks > 1 ? 1U : 0U, num_ranks}));
+  return all;
+}
+
+void RankSet::push_back(std::uint32_t rank) {
+  ++size_;
+  if (!runs_.empty()) {
+    Run& run = runs_.back();
+    if (run.count == 1 && rank > run.first) {
+      run.distance = rank - run.first;
+      run.count = 2;
+      return;
+    }
+    if (run.count > 1 && rank == run.last() + run.distance) {
+      ++run.count;
+      return;
+    }
+  }
+  runs_.push_back({rank, 0, 1});
+}
+
+bool RankSet::push_back(const Run& run) {
+  if (run.count == 0 || (run.distance == 0) != (run.count == 1) ||
+      run.last() > std::numeric_limits<std::uint32_t>::max())
+    return false;
+  if (!runs_.empty()) {
+    const Run& before = runs_.back();
+    if (before.count == 1 || run.first <= before.last() ||
+        run.first == before.last() + before.distance)
+      return false;
+  }
+  runs_.push_back(run);
+  size_ += run.count;
+  return true;
+}
+
+bool RankSet::ascends() const noexcept {
+  // Within a run they do.
+  return std::adjacent_find(runs_.begin(), runs_.end(), [](const Run& before, const Run& after) {
+           return after.first <= before.last();
+         }) == runs_.end();
+}
+
+bool RankSet::contains(std::uint32_t rank) const noexcept {
+  const auto behind =
+      std::upper_bound(runs_.begin(), runs_.end(), rank,
+                       [](std::uint32_t wanted, const Run& run) { return wanted < run.first; });
+  if (behind == runs_.begin()) return false;
+  const Run& run = *(behind - 1);
+  if (rank > run.last()) return false;
+  return run.count == 1 || (rank - run.first) % run.distance == 0;
+}
+
+}  // namespace contextune
