@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -24,6 +23,7 @@ using bench::SimulatedStar;
 using bench::Traffic;
 using contextune::Agreement;
 using contextune::Payload;
+using contextune::RankSet;
 using contextune::Topic;
 using contextune::Verdict;
 using contextune::rank::Deciders;
@@ -97,9 +97,7 @@ std::vector<std::uint32_t> numbers_of_ranks(const std::string& list) {
 }
 
 Topic topic_of(std::uint32_t num_ranks, std::uint64_t question) {
-  std::vector<std::uint32_t> ranks(num_ranks);
-  std::iota(ranks.begin(), ranks.end(), 0U);
-  return {1, question, std::move(ranks)};
+  return {1, question, RankSet::all_of(num_ranks)};
 }
 
 Deciders deciders_of(const Settings& settings) {
@@ -221,8 +219,7 @@ std::size_t allocated_bytes() {
 }
 
 void Scenarios::hold_memory() {
-  const std::size_t before = allocated_bytes();
-  Hub hub(deciders_of(settings_), settings_.deadline_s);
+  Hub hub(deciders_of(settings_), settings_.deadline_s, num_ranks_);
   const Topic topic = topic_of(num_ranks_, 1);
   Message message;
   message.topic = topic;
@@ -238,16 +235,16 @@ void Scenarios::hold_memory() {
     message.payload = {};
     return out;
   };
-  const std::size_t own = allocated_bytes() - before;
+  const std::size_t before = allocated_bytes();
   Outbox out = receive(MessageType::Say, static_cast<std::size_t>(settings_.part_bytes));
-  const std::size_t with_outbox = allocated_bytes() - before - own;
+  const std::size_t with_outbox = allocated_bytes() - before;
   out = {};
   out = receive(MessageType::Vote, 0);
   out = {};
-  const std::size_t voted = allocated_bytes() - before - own;
+  const std::size_t voted = allocated_bytes() - before;
   out = receive(MessageType::Acknowledge, 0);
   out = {};
-  const std::size_t kept = allocated_bytes() - before - own;
+  const std::size_t kept = allocated_bytes() - before;
   if (hub.num_topics() != 0) throw std::runtime_error("the hub remembers what all know");
   const auto kib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024; };
   std::printf(
@@ -272,7 +269,8 @@ void Scenarios::lose_ranks() {
     return SimulatedStar(num_ranks_, settings_.model(), deciders_of(settings_),
                          static_cast<std::uint64_t>(settings_.seed));
   };
-  const std::string stated = "(stated: " + std::to_string(settings_.deadline_s).substr(0, 5) + " s)";
+  const std::string stated =
+      "(stated: " + std::to_string(settings_.deadline_s).substr(0, 5) + " s)";
   {
     SimulatedStar star = make();
     Releases releases(star, num_ranks_);
@@ -316,7 +314,8 @@ void Scenarios::lose_ranks() {
     star.run();
     report_fault(first == last ? "a rank is occupied; all agree after"
                                : "half are occupied; all agree after",
-                 last_of(releases.take()) - comes_at, releases, star.traffic(), "(of their coming)");
+                 last_of(releases.take()) - comes_at, releases, star.traffic(),
+                 "(of their coming)");
   }
 }
 
@@ -331,9 +330,9 @@ void Scenarios::ask_about_themselves() {
   star.run();
   report_fault("each asks for itself; all are told after", last_of(releases.take()) - spread(),
                releases, star.traffic(), "");
-  std::printf("%6u ranks, measured:  rank 0's CPU for that: %8.2f ms in the hub, %8.2f for frames\n",
-              num_ranks_, star.traffic().hub_cpu_seconds * 1e3,
-              star.traffic().wire_cpu_seconds * 1e3);
+  std::printf(
+      "%6u ranks, measured:  rank 0's CPU for that: %8.2f ms in the hub, %8.2f for frames\n",
+      num_ranks_, star.traffic().hub_cpu_seconds * 1e3, star.traffic().wire_cpu_seconds * 1e3);
 }
 
 void report_loopback() {
@@ -357,9 +356,9 @@ void run(const Settings& settings) {
       "average, %g us of a control thread to send or receive a message and %g us for each KiB, %g "
       "Gbit/s at rank 0's host; all ranks speak within %g us, %d bytes each, and the decision has "
       "%d\n\n",
-      settings.ranks_per_host, settings.latency_us, settings.network_latency_us,
-      settings.jitter_us, settings.per_message_us, settings.per_kib_us, settings.gbit,
-      settings.spread_us, settings.part_bytes, settings.decision_bytes);
+      settings.ranks_per_host, settings.latency_us, settings.network_latency_us, settings.jitter_us,
+      settings.per_message_us, settings.per_kib_us, settings.gbit, settings.spread_us,
+      settings.part_bytes, settings.decision_bytes);
   for (const std::uint32_t num_ranks : numbers_of_ranks(settings.ranks)) {
     Scenarios scenarios(settings, num_ranks);
     scenarios.agree();

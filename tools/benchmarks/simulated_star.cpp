@@ -73,7 +73,7 @@ SimulatedStar::Rank::Rank(std::uint32_t rank, std::uint32_t num_ranks)
 
 SimulatedStar::SimulatedStar(std::uint32_t num_ranks, const NetworkModel& model, Deciders deciders,
                              std::uint64_t seed)
-    : model_(model), random_(seed), hub_(std::move(deciders), vote_seconds) {
+    : model_(model), random_(seed), hub_(std::move(deciders), vote_seconds, num_ranks) {
   ranks_.reserve(num_ranks);
   for (std::uint32_t rank = 0; rank < num_ranks; ++rank) ranks_.emplace_back(rank, num_ranks);
 }
@@ -189,8 +189,8 @@ void SimulatedStar::happen(Event event) {
 void SimulatedStar::reach_hub(const Event& event) {
   const std::size_t bytes = event.frame.size();
   if (!is_on_host_of_rank_0(event.rank))
-    link_in_free_at_ = std::max(link_in_free_at_, event.at) +
-                       static_cast<double>(bytes) / model_.bytes_per_second;
+    link_in_free_at_ =
+        std::max(link_in_free_at_, event.at) + static_cast<double>(bytes) / model_.bytes_per_second;
   const double here = is_on_host_of_rank_0(event.rank) ? event.at : link_in_free_at_;
   hub_free_at_ = std::max(hub_free_at_, here) + handling_of(bytes);
   traffic_.rank_0_busy_seconds += handling_of(bytes);

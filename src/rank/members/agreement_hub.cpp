@@ -84,7 +84,7 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
       return {};
     case MessageType::Withdraw: {
       if (is_full_without(message.topic)) return {};
-      const auto place = entries_.try_emplace(message.topic).first;
+      const auto place = open_topic(message.topic).first;
       Entry& entry = place->second;
       if (is_open(entry) && !entry.voted.contains(from))
         abort(message.topic, entry, name_of(from) + " withdrew: " + message.why, from, out);
@@ -101,7 +101,7 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
       if (place == entries_.end()) return {};
       Entry& entry = place->second;
       if (is_open(entry)) return name_of(from) + " acknowledged what has no verdict";
-      entry.acknowledged.insert(from);
+      if (entry.acknowledged.insert(from).second) --entry.num_unaware;
       forget_if_known(place, out);
       return {};
     }
@@ -111,7 +111,13 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
 }
 
 bool Hub::is_full_without(const Topic& topic) const {
-  return entries_.size() >= max_open_topics && !entries_.contains(topic);
+  return entries_.size() >= most_topics_ && !entries_.contains(topic);
+}
+
+std::pair<Hub::Entries::iterator, bool> Hub::open_topic(const Topic& topic) {
+  const auto opened = entries_.try_emplace(topic);
+  if (opened.second) ++num_open_;
+  return opened;
 }
 
 // The same question of the same group, but of other ranks: those would wait for one another in
@@ -134,7 +140,7 @@ void Hub::take_part(std::uint32_t from, const Message& message, double now, Outb
     out.push_back({from, verdict_of(message.topic, refused)});
     return;
   }
-  const auto [place, is_new] = entries_.try_emplace(message.topic);
+  const auto [place, is_new] = open_topic(message.topic);
   Entry& entry = place->second;
   if (entry.state != State::Collecting) {
     // The verdict may have been given before this rank could be reached.
@@ -163,17 +169,17 @@ void Hub::take_part(std::uint32_t from, const Message& message, double now, Outb
   }
   if (entry.kind != message.kind)
     return abort(place->first, entry, name_of(from) + " asks another kind of question", from, out);
-  if (entry.said.try_emplace(from, std::move(message.payload)).second) entry.said_at[from] = now;
-  for (const std::uint32_t rank : place->first.ranks) {
-    const auto gone = gone_.find(rank);
-    if (gone != gone_.end()) return abort(place->first, entry, gone->second, rank, out);
+  if (entry.said.try_emplace(from, std::move(message.payload)).second) {
+    entry.said_at[from] = now;
+    if (entry.occupied.contains(from)) --entry.num_silent_occupied;
   }
+  // Whoever goes later aborts what is open.
+  if (is_new)
+    for (const auto& [rank, why] : gone_)
+      if (has_rank(place->first, rank)) return abort(place->first, entry, why, rank, out);
   if (entry.said.size() == place->first.ranks.size()) return propose(place->first, entry, now, out);
-  const bool others_occupied =
-      std::any_of(entry.occupied.begin(), entry.occupied.end(),
-                  [&](const auto& one) { return !entry.said.contains(one.first); });
   // Who is still missing has asked for nothing.
-  if (!entry.occupied.empty() && !others_occupied)
+  if (!entry.occupied.empty() && entry.num_silent_occupied == 0)
     entry.deadline = std::min(entry.deadline, now + entry.seconds);
 }
 
@@ -198,17 +204,31 @@ void Hub::be_patient(std::uint32_t from, const Message& message, double now, Out
   if (message.seconds <= 0) {
     // It is free again, and has the usual time to come, or to be at something else.
     if (entry.occupied.erase(from) == 0) return;
+    --entry.num_silent_occupied;
     entry.inquired = false;
     entry.deadline = std::min(entry.deadline, now + entry.seconds);
     return;
   }
   // Once, and then until it says that it is free: nobody puts the others off for ever.
   if (entry.inquired_at <= 0 || !entry.occupied.try_emplace(from, message.why).second) return;
+  ++entry.num_silent_occupied;
   entry.inquired = true;  // it may have been free in between
+  const double known = entry.deadline;
   entry.deadline = std::max(
       entry.deadline, std::min(now + message.seconds, entry.inquired_at + most_patience_seconds));
+  // The others hear of the first at once, and of those that follow together, at the next tick:
+  // where half of the ranks are occupied, each of them would tell the other half.
+  if (entry.occupied.size() > 1) {
+    entry.owes_patience = entry.owes_patience || entry.deadline > known;
+  } else {
+    tell_patience(place->first, entry, now, out);
+  }
+}
+
+void Hub::tell_patience(const Topic& topic, Entry& entry, double now, Outbox& out) {
+  entry.owes_patience = false;
   for (const auto& [rank, part] : entry.said)
-    out.push_back({rank, patience_of(place->first, entry.deadline - now)});
+    out.push_back({rank, patience_of(topic, entry.deadline - now)});
 }
 
 // It is free again, and has the usual time to come, or to be at something else.
@@ -303,7 +323,11 @@ void Hub::lose(std::uint32_t rank, const std::string& why, Outbox& out) {
     const auto next = std::next(place);
     Entry& entry = place->second;
     if (has_rank(place->first, rank)) {
-      if (is_open(entry)) abort(place->first, entry, why, rank, out);
+      if (is_open(entry)) {
+        abort(place->first, entry, why, rank, out);
+      } else if (entry.state == State::Aborted && !entry.acknowledged.contains(rank)) {
+        --entry.num_unaware;
+      }
       forget_if_known(place, out);
     }
     place = next;
@@ -335,7 +359,12 @@ void Hub::tick(double now, Outbox& out) {
   now_ = now;
   std::optional<std::set<const Entry*>> held;
   for (auto& [topic, entry] : entries_) {
-    if (!is_open(entry) || now < entry.deadline) continue;
+    if (!is_open(entry)) continue;
+    if (now < entry.deadline) {
+      if (entry.owes_patience && entry.state == State::Collecting)
+        tell_patience(topic, entry, now, out);
+      continue;
+    }
     const bool collecting = entry.state == State::Collecting;
     if (collecting && !entry.inquired) {
       inquire(topic, entry, now, out);
@@ -346,8 +375,7 @@ void Hub::tick(double now, Outbox& out) {
         held->contains(&entry)) {
       // However short a time was stated: what holds it up is looked at no more often.
       entry.deadline = now + inquiry_seconds;
-      for (const auto& [rank, part] : entry.said)
-        out.push_back({rank, patience_of(topic, entry.deadline - now)});
+      tell_patience(topic, entry, now, out);
       continue;
     }
     const auto missing = std::find_if(
@@ -371,11 +399,6 @@ void Hub::stop(const std::string& why, Outbox& out) {
   }
 }
 
-bool Hub::has_open_topics() const noexcept {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const auto& entry) { return is_open(entry.second); });
-}
-
 void Hub::abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t culprit,
                 Outbox& out) {
   entry.why = short_why(std::move(why));
@@ -385,6 +408,12 @@ void Hub::abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t
 
 void Hub::give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out) {
   entry.state = state;
+  --num_open_;
+  // A lost rank may still ask what came of its vote, but what is not known here counts as aborted.
+  entry.num_unaware = topic.ranks.size();
+  if (state == State::Aborted)
+    for (const auto& [rank, gone] : gone_)
+      if (has_rank(topic, rank)) --entry.num_unaware;
   entry.said.clear();
   // Whoever has so much time did not stand still.
   if (entry.seconds < most_patience_seconds)
@@ -408,13 +437,7 @@ Message Hub::verdict_of(const Topic& topic, const Entry& entry) {
 
 void Hub::forget_if_known(Entries::iterator place, Outbox& out) {
   const Topic& topic = place->first;
-  const Entry& entry = place->second;
-  // A lost rank may still ask what came of its vote, but what is not known here counts as aborted.
-  const bool known = std::all_of(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
-    return entry.acknowledged.contains(rank) ||
-           (entry.state == State::Aborted && gone_.contains(rank));
-  });
-  if (!known) return;
+  if (place->second.num_unaware > 0) return;
   for (const std::uint32_t rank : topic.ranks) {
     Message message;
     message.type = MessageType::Done;

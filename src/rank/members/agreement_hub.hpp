@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "rank/wire/message.hpp"
 
@@ -26,8 +29,11 @@ using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
 class Hub {
  public:
   /// @param vote_seconds how long the votes may take at most, if those who wait have so much time
-  Hub(Deciders deciders, double vote_seconds)
-      : deciders_(std::move(deciders)), vote_seconds_(vote_seconds) {}
+  /// @param num_ranks    of the job, by which the number of open topics is bounded
+  Hub(Deciders deciders, double vote_seconds, std::uint32_t num_ranks)
+      : deciders_(std::move(deciders)),
+        vote_seconds_(vote_seconds),
+        most_topics_(std::max(max_open_topics, most_topics_of_rank * num_ranks)) {}
 
   /// Takes what a rank sent. Returns what was wrong with it: the rank is then not to be trusted.
   [[nodiscard]] std::string receive(std::uint32_t from, Message message, double now, Outbox& out);
@@ -40,11 +46,14 @@ class Hub {
   void stop(const std::string& why, Outbox& out);
 
   /// Whether something is open that a deadline ends.
-  [[nodiscard]] bool has_open_topics() const noexcept;
+  [[nodiscard]] bool has_open_topics() const noexcept { return num_open_ > 0; }
   /// Topics that are remembered.
   [[nodiscard]] std::size_t num_topics() const noexcept { return entries_.size(); }
 
  private:
+  // Each rank asks questions of its own as well, when a job starts all of them at a time.
+  static constexpr std::size_t most_topics_of_rank = 4;
+
   enum class State : std::uint8_t { Collecting, Voting, Committed, Aborted };
   struct Entry {
     State state = State::Collecting;
@@ -53,6 +62,8 @@ class Hub {
     std::map<std::uint32_t, double> said_at;
     std::set<std::uint32_t> voted;
     std::set<std::uint32_t> acknowledged;
+    std::size_t num_unaware =
+        0;  // ranks that have to acknowledge its verdict before it is forgotten
     double deadline = 0;
     double seconds = 0;  // as the first rank said
     double until = 0;    // it waits, if nobody is occupied
@@ -60,7 +71,9 @@ class Hub {
     bool inquired = false;
     double inquired_at = 0;                         // for the first time; 0: it was not
     double answers_due = 0;                         // of those that were inquired
-    std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that have not spoken
+    std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that had not spoken
+    std::size_t num_silent_occupied = 0;            // of those, that still have not
+    bool owes_patience = false;                     // those who wait do not know its deadline
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;
   };
@@ -70,9 +83,11 @@ class Hub {
     return entry.state == State::Collecting || entry.state == State::Voting;
   }
   [[nodiscard]] bool is_full_without(const Topic& topic) const;
+  [[nodiscard]] std::pair<Entries::iterator, bool> open_topic(const Topic& topic);
   [[nodiscard]] Entries::iterator same_question(Entries::iterator place);
   void take_part(std::uint32_t from, const Message& message, double now, Outbox& out);
   static void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
+  static void tell_patience(const Topic& topic, Entry& entry, double now, Outbox& out);
   void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
   [[nodiscard]] std::set<const Entry*> held_up() const;
   [[nodiscard]] bool has_just_waited(std::uint32_t rank, const Entry& elsewhere) const;
@@ -86,10 +101,12 @@ class Hub {
 
   Deciders deciders_;
   double vote_seconds_;
+  std::size_t most_topics_;
   double now_ = 0;                             // as it was told last
   std::map<std::uint32_t, std::string> gone_;  // and why
   std::map<std::uint32_t, double> waited_;     // when a wait of the rank ended last
   Entries entries_;
+  std::size_t num_open_ = 0;  // of them
 };
 
 }  // namespace contextune::rank

@@ -33,7 +33,8 @@ SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders, bool o
             member_.tell_waiting();
           }),
       to_hub_(loop_, self_, settings_.address, *this, ticks_) {
-  if (settings.rank == 0) hub_.emplace(std::move(deciders), settings.vote_seconds);
+  if (settings.rank == 0)
+    hub_.emplace(std::move(deciders), settings.vote_seconds, settings.num_ranks);
 }
 
 void SocketStar::run() noexcept {

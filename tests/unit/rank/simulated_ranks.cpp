@@ -24,7 +24,7 @@ Deciders joining() {
 
 SimulatedRanks::SimulatedRanks(std::uint32_t num_ranks, std::uint64_t seed)
     : random_(seed),
-      hub_(joining(), 5),
+      hub_(joining(), 5, num_ranks),
       alive_(num_ranks, true),
       linked_(num_ranks, true),
       hidden_(num_ranks, false) {
