@@ -78,16 +78,16 @@ SimulatedStar::SimulatedStar(std::uint32_t num_ranks, const NetworkModel& model,
   for (std::uint32_t rank = 0; rank < num_ranks; ++rank) ranks_.emplace_back(rank, num_ranks);
 }
 
-void SimulatedStar::say(double at, std::uint32_t rank, const Topic& topic, std::size_t part_bytes,
+void SimulatedStar::say(double at, std::uint32_t rank, const Topic& topic, Payload part,
                         double seconds) {
   Event event;
   event.at = at;
   event.number = num_events_++;
   event.kind = Kind::Says;
   event.rank = rank;
-  event.says = [this, rank, topic, part_bytes, seconds](Member& member, Outbox& out) {
+  event.says = [this, rank, topic, part = std::move(part), seconds](Member& member, Outbox& out) {
     ranks_[rank].asked.push_back(topic);
-    member.say(topic, 1, Payload(part_bytes, std::byte{1}), seconds, out);
+    member.say(topic, 1, part, seconds, out);
   };
   events_.push(std::move(event));
 }

@@ -49,7 +49,7 @@ class SimulatedStar {
   SimulatedStar& operator=(const SimulatedStar&) = delete;
 
   /// The rank speaks at that time.
-  void say(double at, std::uint32_t rank, const contextune::Topic& topic, std::size_t part_bytes,
+  void say(double at, std::uint32_t rank, const contextune::Topic& topic, contextune::Payload part,
            double seconds);
   /// From now on the rank is occupied until it speaks on the topic.
   void occupied(std::uint32_t rank, const contextune::Topic& topic, double seconds);
@@ -94,9 +94,9 @@ class SimulatedStar {
     contextune::rank::FrameWriter to_member;
     contextune::rank::FrameReader at_member;
     std::vector<contextune::Topic> asked;
-    double free_at = 0;          ///< its control thread
-    double last_at_hub = 0;      ///< what it sent arrives in order
-    double last_at_member = 0;   ///< what it is sent, too
+    double free_at = 0;         ///< its control thread
+    double last_at_hub = 0;     ///< what it sent arrives in order
+    double last_at_member = 0;  ///< what it is sent, too
     bool is_alive = true;
     bool is_connected = true;
   };
@@ -123,7 +123,7 @@ class SimulatedStar {
   std::priority_queue<Event> events_;
   std::uint64_t num_events_ = 0;
   double now_ = 0;
-  double hub_free_at_ = 0;   ///< rank 0's control thread
+  double hub_free_at_ = 0;  ///< rank 0's control thread
   double link_out_free_at_ = 0;
   double link_in_free_at_ = 0;
   bool is_tick_scheduled_ = false;

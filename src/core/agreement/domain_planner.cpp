@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t most_regions = 4096;
 constexpr std::uint32_t most_communicators = 65536;
+// Of a job, as an answer is trusted to have.
+constexpr std::size_t most_ranks = std::size_t{1} << 20U;
 
 bool decode(const Payload& bytes, DomainReport& report) {
   ByteReader from(bytes);
@@ -32,20 +34,11 @@ bool decode(const Payload& bytes, DomainReport& report) {
   return !from.failed() && from.left() == 0;
 }
 
-Payload encode_domain(const std::vector<std::uint32_t>& ranks) {
+Payload encode_domain(const RankSet& ranks) {
   Payload bytes;
   ByteWriter to(bytes);
-  to.number(static_cast<std::uint32_t>(ranks.size()));
-  for (const std::uint32_t rank : ranks) to.number(rank);
+  ranks.write_to(to);
   return bytes;
-}
-
-bool share_one(const DomainReport& a, const DomainReport& b) {
-  if (a.used.empty() || b.used.empty()) return a.used.empty() && b.used.empty();
-  return std::any_of(a.used.begin(), a.used.end(), [&](const auto& one) {
-    return std::any_of(b.used.begin(), b.used.end(),
-                       [&](const auto& other) { return one.id == other.id; });
-  });
 }
 
 }  // namespace
@@ -70,12 +63,10 @@ Payload encode(const DomainReport& report) {
 
 std::optional<std::vector<std::uint32_t>> decode_domain(const Payload& answer) {
   ByteReader from(answer);
-  const auto count = from.number<std::uint32_t>();
-  if (from.failed() || from.left() != count * sizeof(std::uint32_t)) return std::nullopt;
-  std::vector<std::uint32_t> ranks;
-  for (std::uint32_t i = 0; i < count; ++i) ranks.push_back(from.number<std::uint32_t>());
-  if (!std::is_sorted(ranks.begin(), ranks.end())) return std::nullopt;
-  return ranks;
+  RankSet ranks;
+  if (!ranks.read_from(from) || from.failed() || from.left() != 0 || ranks.size() > most_ranks)
+    return std::nullopt;
+  return std::vector<std::uint32_t>(ranks.begin(), ranks.end());
 }
 
 Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said, std::string& why) {
@@ -95,16 +86,22 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   }
   const std::uint64_t number = report.region;
   Region& region = regions_[number];
-  for (const Ranks& domain : region.domains)
-    if (std::binary_search(domain.begin(), domain.end(), rank)) return encode_domain(domain);
+  if (const auto domain = region.domain_of.find(rank); domain != region.domain_of.end())
+    return encode_domain(region.domains[domain->second]);
+  // It may be back, and counts once.
+  forget(region, rank);
   if (report.leaves) {
-    region.reports.erase(rank);
+    count(region, report);
     region.left[rank] = std::move(report);
     return encode_domain({});
   }
-  region.left.erase(rank);  // it is back, and counts once
   const bool waits_no_longer = report.waits_no_longer;
+  count(region, report);
+  if (report.used.empty()) region.use_none.insert(rank);
+  for (const DomainReport::Communicator& one : report.used)
+    region.sharers[one.id].ranks.insert(rank);
   region.reports[rank] = std::move(report);
+  if (!waits_no_longer && !may_be_whole(number, rank)) return encode_domain({});
   const Ranks ranks = connected(region, rank);
   if (!waits_no_longer && !is_whole(number, ranks)) return encode_domain({});
   // No further rank comes to those who wait in other regions either.
@@ -113,21 +110,59 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   settle(region, ranks);
   for (const auto& [other, waiting] : others)
     if (other != number) settle(regions_[other], waiting);
-  return encode_domain(ranks);
+  return encode_domain(region.domains[region.domain_of.at(rank)]);
+}
+
+void DomainPlanner::count(Region& region, const DomainReport& report) {
+  for (const DomainReport::Communicator& one : report.used) region.sharers[one.id].here += one.here;
+}
+
+void DomainPlanner::forget(Region& region, std::uint32_t rank) {
+  for (auto* const reports : {&region.reports, &region.left}) {
+    const auto report = reports->find(rank);
+    if (report == reports->end()) continue;
+    for (const DomainReport::Communicator& one : report->second.used) {
+      Sharers& sharers = region.sharers[one.id];
+      sharers.here -= one.here;
+      sharers.ranks.erase(rank);
+      if (sharers.here == 0 && sharers.ranks.empty()) region.sharers.erase(one.id);
+    }
+    reports->erase(report);
+  }
+  region.use_none.erase(rank);
+}
+
+// All ranks ask again and again until the last has come: until then nothing more is looked at.
+bool DomainPlanner::may_be_whole(std::uint64_t number, std::uint32_t rank) const {
+  const Region& region = regions_.at(number);
+  const DomainReport& report = region.reports.at(rank);
+  if (!report.used.empty())
+    return std::all_of(report.used.begin(), report.used.end(), [&](const auto& one) {
+      return region.sharers.at(one.id).here >= one.ranks;
+    });
+  std::size_t most_accounted_for =
+      places_.size() - region.num_repeating + region.left.size() + region.domain_of.size();
+  for (const auto& [other, waiting] : regions_) most_accounted_for += waiting.reports.size();
+  return most_accounted_for >= report.num_ranks;
 }
 
 void DomainPlanner::note_place(std::uint32_t rank, const DomainReport& report) {
   if (report.kind == DomainReport::Kind::Begins) {
-    regions_[report.region].came.insert(rank);
-    places_[rank].insert(report.region);
+    Region& region = regions_[report.region];
+    region.came.insert(rank);
+    if (places_[rank].insert(report.region).second) ++region.num_repeating;
   } else if (const auto place = places_.find(rank); place != places_.end()) {
-    place->second.erase(report.region);
+    if (place->second.erase(report.region) > 0) --regions_.at(report.region).num_repeating;
+    if (place->second.empty()) places_.erase(place);
   }
 }
 
 void DomainPlanner::settle(Region& region, const Ranks& ranks) {
-  for (const std::uint32_t one : ranks) region.reports.erase(one);
-  region.domains.push_back(ranks);
+  for (const std::uint32_t one : ranks) {
+    forget(region, one);
+    region.domain_of[one] = region.domains.size();
+  }
+  region.domains.emplace_back(ranks);
 }
 
 std::map<std::uint64_t, DomainPlanner::Ranks> DomainPlanner::whole_where_none_is_used() const {
@@ -142,12 +177,17 @@ std::map<std::uint64_t, DomainPlanner::Ranks> DomainPlanner::whole_where_none_is
 }
 
 DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_t rank) {
+  if (region.use_none.contains(rank)) return {region.use_none.begin(), region.use_none.end()};
   std::set<std::uint32_t> found{rank};
+  std::set<std::uint64_t> followed;
   for (std::vector<std::uint32_t> next{rank}; !next.empty();) {
     const DomainReport& from = region.reports.at(next.back());
     next.pop_back();
-    for (const auto& [other, report] : region.reports)
-      if (share_one(from, report) && found.insert(other).second) next.push_back(other);
+    for (const DomainReport::Communicator& one : from.used) {
+      if (!followed.insert(one.id).second) continue;
+      for (const std::uint32_t other : region.sharers.at(one.id).ranks)
+        if (found.insert(other).second) next.push_back(other);
+    }
   }
   return {found.begin(), found.end()};
 }
@@ -174,7 +214,7 @@ std::set<std::uint32_t> DomainPlanner::accounted_for(std::uint64_t number,
       if (report.attends || (other == number && report.used.empty())) ranks.insert(rank);
     if (other != number) continue;
     for (const auto& [rank, report] : region.left) ranks.insert(rank);
-    for (const Ranks& domain : region.domains) ranks.insert(domain.begin(), domain.end());
+    for (const auto& [rank, domain] : region.domain_of) ranks.insert(rank);
   }
   return ranks;
 }

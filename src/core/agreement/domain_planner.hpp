@@ -56,12 +56,27 @@ class DomainPlanner {
 
  private:
   using Ranks = std::vector<std::uint32_t>;
+  /// Who has told of a communicator.
+  struct Sharers {
+    std::set<std::uint32_t> ranks;  ///< among the reports
+    std::uint64_t here = 0;         ///< ranks of it in the processes that use it or have left
+  };
   struct Region {
     std::map<std::uint32_t, DomainReport> reports;  ///< of ranks that are in no domain
     std::map<std::uint32_t, DomainReport> left;
-    std::vector<Ranks> domains;
-    std::set<std::uint32_t> came;  ///< ranks that have begun to repeat its body
+    std::map<std::uint64_t, Sharers> sharers;  ///< by communicator
+    std::set<std::uint32_t> use_none;          ///< ranks among the reports
+    std::vector<RankSet> domains;
+    std::map<std::uint32_t, std::size_t> domain_of;  ///< by rank: its place among the domains
+    std::set<std::uint32_t> came;                    ///< ranks that have begun to repeat its body
+    std::size_t num_repeating = 0;                   ///< of these, that repeat it now
   };
+
+  /// Counts what a report says, which is about to be kept.
+  static void count(Region& region, const DomainReport& report);
+  static void forget(Region& region, std::uint32_t rank);
+  /// False: the rank's domain is not whole, as little shows already.
+  [[nodiscard]] bool may_be_whole(std::uint64_t region, std::uint32_t rank) const;
 
   void note_place(std::uint32_t rank, const DomainReport& report);
   /// Whether the rank repeats a body elsewhere, as those see it that wait in the region.

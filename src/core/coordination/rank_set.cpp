@@ -60,4 +60,26 @@ bool RankSet::contains(std::uint32_t rank) const noexcept {
   return run.count == 1 || (rank - run.first) % run.distance == 0;
 }
 
+void RankSet::write_to(ByteWriter& writer) const {
+  writer.number(static_cast<std::uint32_t>(runs_.size()));
+  for (const Run& run : runs_) {
+    writer.number(run.first);
+    writer.number(run.distance);
+    writer.number(run.count);
+  }
+}
+
+bool RankSet::read_from(ByteReader& reader) {
+  const auto count = reader.number<std::uint32_t>();
+  ByteReader runs(reader.raw(std::size_t{count} * 3 * sizeof(std::uint32_t)));
+  while (runs.left() != 0) {
+    Run run;
+    run.first = runs.number<std::uint32_t>();
+    run.distance = runs.number<std::uint32_t>();
+    run.count = runs.number<std::uint32_t>();
+    if (!push_back(run)) return false;
+  }
+  return true;
+}
+
 }  // namespace contextune

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "core/value/byte_stream.hpp"
+
 namespace contextune {
 
 /// The ranks of a group, in ascending order. Ranks at equal distances are held as one run, so that
@@ -88,6 +90,11 @@ class RankSet {
   /// Whether the ranks ascend, as everything below takes for granted.
   [[nodiscard]] bool ascends() const noexcept;
   [[nodiscard]] bool contains(std::uint32_t rank) const noexcept;
+
+  void write_to(ByteWriter& writer) const;
+  /// Adds the ranks that were written. False: they do not ascend, or are told in another way than
+  /// they are written. Where bytes are missing, the reader has failed.
+  [[nodiscard]] bool read_from(ByteReader& reader);
 
   bool operator==(const RankSet&) const = default;
   /// Some order, for maps.

@@ -19,28 +19,14 @@ bool has_topic(MessageType type) {
 void write(ByteWriter& writer, const Topic& topic) {
   writer.number(topic.group);
   writer.number(topic.question);
-  writer.number(static_cast<std::uint32_t>(topic.ranks.runs().size()));
-  for (const RankSet::Run& run : topic.ranks.runs()) {
-    writer.number(run.first);
-    writer.number(run.distance);
-    writer.number(run.count);
-  }
+  topic.ranks.write_to(writer);
 }
 
 // False: the ranks do not ascend, or are told in another way than they are written.
 bool read_topic(ByteReader& reader, Topic& topic) {
   topic.group = reader.number<std::uint64_t>();
   topic.question = reader.number<std::uint64_t>();
-  const auto count = reader.number<std::uint32_t>();
-  ByteReader runs(reader.raw(std::size_t{count} * 3 * sizeof(std::uint32_t)));
-  while (runs.left() != 0) {
-    RankSet::Run run;
-    run.first = runs.number<std::uint32_t>();
-    run.distance = runs.number<std::uint32_t>();
-    run.count = runs.number<std::uint32_t>();
-    if (!topic.ranks.push_back(run)) return false;
-  }
-  return true;
+  return topic.ranks.read_from(reader);
 }
 
 void read_payload(ByteReader& reader, Payload& payload) {

@@ -205,6 +205,23 @@ TEST_CASE("Several ranks of a communicator in one process count as that many", "
   CHECK(job.say(1, {{7, 4, 2}}) == Ranks{0, 1});
 }
 
+// Where each question looked at every rank, rank 0 stood still for minutes.
+TEST_CASE("Thousands of ranks that ask until all have come are answered in a moment", "[domain]") {
+  Job job;
+  job.num_ranks = 3000;
+  const auto used_by = [](std::uint32_t rank) {
+    return Used{{7, 3000, 1}, {8 + rank % 8, 375, 1}};
+  };
+  Ranks all;
+  for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) {
+    all.push_back(rank);
+    CHECK(job.say(rank, used_by(rank)).empty() == (rank + 1 < job.num_ranks));
+    CHECK(job.say(rank / 2, used_by(rank / 2)).empty() == (rank + 1 < job.num_ranks));
+    CHECK(job.say(rank, {}, false, 2).empty() == (rank + 1 < job.num_ranks));
+  }
+  for (const std::uint64_t region : {1U, 2U}) CHECK(job.say(17, {}, false, region) == all);
+}
+
 TEST_CASE("Regions have domains of their own", "[domain]") {
   Job job;
   CHECK(job.say(0, {{7, 2, 1}}, false, 1).empty());

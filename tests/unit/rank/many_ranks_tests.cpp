@@ -42,7 +42,7 @@ struct Job {
   }
   void say(std::uint32_t begin, std::uint32_t end, double at = 0) {
     for (std::uint32_t rank = begin; rank < end; ++rank)
-      star.say(at, rank, topic, part_bytes, stated_seconds);
+      star.say(at, rank, topic, Payload(part_bytes), stated_seconds);
   }
 
   Topic topic;
