@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::chrono::microseconds first_pause{100};
 constexpr std::chrono::microseconds longest_pause{10'000};
+// A question takes rank 0 about 25 us: all ranks that wait for the last one leave it half its time.
+constexpr std::chrono::microseconds pause_for_rank{50};
+constexpr std::chrono::microseconds longest_pause_of_many{200'000};
 
 /// Asks once. No ranks and no clause: rank 0 does not know them all yet.
 Domain ask(Coordinator& coordinator, const Topic& topic, const DomainReport& report,
@@ -40,6 +43,8 @@ Domain ask_for_domain(Coordinator& coordinator, Topic& topic, DomainReport repor
   const double deadline = now_seconds() + seconds;
   // A short time leaves a quarter for it.
   const double last_answer = std::min(seconds / 4, domain_answer_seconds);
+  const auto longest =
+      std::clamp(pause_for_rank * coordinator.num_ranks(), longest_pause, longest_pause_of_many);
   auto pause = first_pause;
   for (;;) {
     const double left = deadline - now_seconds();
@@ -51,7 +56,7 @@ Domain ask_for_domain(Coordinator& coordinator, Topic& topic, DomainReport repor
     found.is_cut_short = is_last;
     if (!found.ranks.empty() || !found.why.empty() || is_last) return found;
     std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, longest_pause);
+    pause = std::min(2 * pause, longest);
   }
 }
 

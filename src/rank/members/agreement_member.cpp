@@ -1,6 +1,7 @@
 #include "rank/members/agreement_member.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace contextune::rank {
@@ -8,6 +9,9 @@ namespace {
 
 // Between two questions to a rank that may hear the verdict any moment.
 constexpr double ask_interval_seconds = 0.05;
+// Asked at once, twice as many after each interval. The first who knows ends it, and most do where
+// rank 0 is lost: thousands of ranks must not all call all others.
+constexpr std::size_t first_asked = 16;
 // For which others wait at most for a rank that is engaged. They are told when it no longer is, and
 // what it does has deadlines of its own.
 constexpr double engaged_seconds = 600;
@@ -212,17 +216,34 @@ void Member::start_asking(const Topic& topic, Entry& entry, double now, Outbox& 
   entry.culprit = 0;
   entry.ask_until = now + recovery_seconds_;
   entry.ask_again = now + ask_interval_seconds;
-  for (const std::uint32_t peer : topic.ranks) entry.answers[peer] = Answer::Outstanding;
-  // Its process may well be there, and know best.
-  entry.answers[0] = Answer::Outstanding;
+  entry.num_to_ask = first_asked;
+  for (const std::uint32_t peer : topic.ranks) entry.answers[peer] = Answer::NotAsked;
+  entry.answers[0] = Answer::NotAsked;
   entry.answers.erase(rank_);
-  for (const auto& [peer, answer] : entry.answers) {
-    Message ask;
-    ask.type = MessageType::Ask;
-    ask.topic = topic;
-    out.push_back({peer, std::move(ask)});
-  }
+  ask_more(topic, entry, out);
   settle_if_nobody_knows(entry);
+}
+
+void Member::ask_more(const Topic& topic, Entry& entry, Outbox& out) const {
+  std::size_t left = std::exchange(entry.num_to_ask, 2 * entry.num_to_ask);
+  const auto ask = [&](auto begin, auto end) {
+    for (auto one = begin; one != end && left > 0; ++one) {
+      if (one->second != Answer::NotAsked) continue;
+      one->second = Answer::Outstanding;
+      --left;
+      Message question;
+      question.type = MessageType::Ask;
+      question.topic = topic;
+      out.push_back({one->first, std::move(question)});
+    }
+  };
+  auto& answers = entry.answers;
+  // Rank 0's process may well be there, and know best. Each rank goes on with those behind it, so
+  // that not all call the same.
+  if (!answers.empty() && answers.begin()->first == 0)
+    ask(answers.begin(), std::next(answers.begin()));
+  ask(answers.upper_bound(rank_), answers.end());
+  ask(answers.begin(), answers.end());
 }
 
 Message Member::asked(std::uint32_t by, const Topic& topic, Outbox& out) {
@@ -301,6 +322,7 @@ void Member::tick(double now, Outbox& out) {
       ask.topic = topic;
       out.push_back({peer, std::move(ask)});
     }
+    ask_more(topic, entry, out);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -56,7 +57,7 @@ class Member {
 
  private:
   enum class State : std::uint8_t { Said, Voted, Committed, Aborted, Unknown };
-  enum class Answer : std::uint8_t { Outstanding, Waiting, None };
+  enum class Answer : std::uint8_t { NotAsked, Outstanding, Waiting, None };
   struct Entry {
     State state = State::Said;
     bool said = false;  // by this rank: somebody may fetch it
@@ -71,6 +72,7 @@ class Member {
     std::map<std::uint32_t, Answer> answers;  // while others are asked
     double ask_until = 0;
     double ask_again = 0;
+    std::size_t num_to_ask = 0;  // the next time
   };
   using Entries = std::map<Topic, Entry, TopicLess>;
 
@@ -79,6 +81,7 @@ class Member {
   }
   static void abort(Entry& entry, std::string why, std::uint32_t culprit);
   void start_asking(const Topic& topic, Entry& entry, double now, Outbox& out);
+  void ask_more(const Topic& topic, Entry& entry, Outbox& out) const;
   static void settle_if_nobody_knows(Entry& entry);
   void send_hub(MessageType type, const Topic& topic, Outbox& out, std::string why = {});
   std::string take_verdict(const Message& message, Outbox& out);

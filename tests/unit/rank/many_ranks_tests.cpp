@@ -2,6 +2,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "catch.hpp"
 #include "simulated_star.hpp"
@@ -15,9 +16,12 @@ using contextune::Topic;
 using contextune::Verdict;
 using contextune::rank::Deciders;
 using contextune::rank::Hub;
+using contextune::rank::Knowledge;
+using contextune::rank::Member;
 using contextune::rank::Message;
 using contextune::rank::MessageType;
 using contextune::rank::Outbox;
+using contextune::rank::Outgoing;
 
 namespace {
 
@@ -118,6 +122,43 @@ TEST_CASE("Ranks hear how long they wait for the occupied one that takes longest
   job.star.run();
   CHECK(job.verdicts == std::set{Verdict::Committed});
   CHECK(job.num_told == 4);
+}
+
+TEST_CASE("A rank of a thousand that lost rank 0 asks few others at first, and all within a second",
+          "[many_ranks]") {
+  constexpr std::uint32_t num_ranks = 1024;
+  constexpr std::uint32_t rank = 500;
+  const Topic topic{1, 1, RankSet::all_of(num_ranks)};
+  Member member(rank, num_ranks, 600);
+  Outbox out;
+  member.say(topic, 1, Payload(part_bytes), stated_seconds, out);
+  Message proposal;
+  proposal.type = MessageType::Propose;
+  proposal.topic = topic;
+  proposal.payload = Payload(8);
+  REQUIRE(member.receive(proposal, out).empty());
+  out.clear();
+  member.lose_hub("lost", 0, out);
+  CHECK(out.size() == 16);
+  CHECK(out[0].to == 0);
+  CHECK(out[1].to == rank + 1);
+  std::set<std::uint32_t> asked;
+  const bool one_knows = GENERATE(false, true);
+  for (double now = 0; now < 1; now += 0.02) {
+    for (const Outgoing& question : std::exchange(out, {})) {
+      CHECK(question.message.type == MessageType::Ask);
+      CHECK(asked.insert(question.to).second);
+      Message answer;
+      answer.topic = topic;
+      answer.knowledge =
+          one_knows && question.to == rank + 1 ? Knowledge::Committed : Knowledge::Lost;
+      member.told(question.to, answer);
+    }
+    member.tick(now, out);
+  }
+  CHECK(asked.size() == (one_knows ? 16 : num_ranks - 1));
+  CHECK_FALSE(asked.contains(rank));
+  CHECK(member.poll(topic).verdict == (one_knows ? Verdict::Committed : Verdict::Unknown));
 }
 
 TEST_CASE("Each of thousands of ranks may ask a question of its own at a time", "[many_ranks]") {
