@@ -86,6 +86,7 @@ rank::Message ScriptReader::message(std::uint32_t num_ranks, std::uint64_t epoch
   }
   if (message.type == MessageType::Peers) {
     message.epoch = epoch;
+    message.topic.ranks = RankSet::all_of(num_ranks);
     message.addresses = addresses;
     return message;
   }

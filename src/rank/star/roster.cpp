@@ -6,12 +6,13 @@ namespace contextune::rank {
 
 void Roster::set_address(std::uint32_t rank, std::string address) {
   addresses_[rank] = std::move(address);
-  changed_ = true;
+  introduction_ = {};
 }
 
 void Roster::take(Message peers) {
   epoch_ = peers.epoch;
-  addresses_ = std::move(peers.addresses);
+  auto address = peers.addresses.begin();
+  for (const std::uint32_t rank : peers.topic.ranks) addresses_[rank] = std::move(*address++);
 }
 
 void Roster::join(std::shared_ptr<Connection> connection) {
@@ -23,6 +24,7 @@ bool Roster::leave(const Connection& connection) {
   const auto joined = joined_.find(connection.peer());
   if (joined == joined_.end() || joined->second.get() != &connection) return false;
   joined_.erase(joined);
+  introduced_.erase(connection.peer());
   return true;
 }
 
@@ -31,13 +33,20 @@ void Roster::send_to(std::uint32_t rank, const Message& message) {
   if (joined != joined_.end()) joined->second->send(message);
 }
 
-void Roster::send_changes() {
-  if (!std::exchange(changed_, false)) return;
-  Message peers;
-  peers.type = MessageType::Peers;
-  peers.epoch = epoch_;
-  peers.addresses = addresses_;
-  for (const auto& [rank, connection] : joined_) connection->send(peers);
+// Only the ranks of its topics: if each was told of all whenever one had joined, the start of a
+// large job would take bytes with the cube of its ranks.
+void Roster::introduce(const Topic& topic, std::uint32_t to) {
+  const auto joined = joined_.find(to);
+  if (joined == joined_.end() || !introduced_[to].insert(topic.ranks).second) return;
+  if (introduction_.topic.ranks != topic.ranks) {
+    introduction_ = {};
+    introduction_.type = MessageType::Peers;
+    introduction_.epoch = epoch_;
+    introduction_.topic = topic;
+    for (const std::uint32_t rank : topic.ranks)
+      introduction_.addresses.push_back(addresses_[rank]);
+  }
+  joined->second->send(introduction_);
 }
 
 }  // namespace contextune::rank

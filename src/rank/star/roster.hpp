@@ -44,15 +44,16 @@ class Roster {
   using Joined = std::map<std::uint32_t, std::shared_ptr<Connection>>;
   [[nodiscard]] const Joined& joined() const noexcept { return joined_; }
   void send_to(std::uint32_t rank, const Message& message);
-  /// Tells all where each listens, if that has changed.
-  void send_changes();
+  /// Tells a rank where those of the topic listen, if it has not been told that.
+  void introduce(const Topic& topic, std::uint32_t to);
 
  private:
   Joined joined_;
   std::set<std::uint32_t> seen_;  // ranks that ever joined
   std::vector<std::string> addresses_;
   std::uint64_t epoch_ = 0;
-  bool changed_ = false;  // an address, since it was told
+  std::map<std::uint32_t, std::set<RankSet>> introduced_;  // by rank: to whom
+  Message introduction_;                                   // the last one; most are alike
 };
 
 }  // namespace contextune::rank

@@ -62,8 +62,9 @@ void SocketStar::deliver_to_member(Outgoing outgoing, Outbox& from_member) {
       static_cast<void>(member.receive(std::move(outgoing.message), from_member));
     });
   }
-  // Before anybody votes, all know where to ask.
-  if (outgoing.message.type == MessageType::Propose) roster_.send_changes();
+  // Before a rank votes, it knows where to ask.
+  if (outgoing.message.type == MessageType::Propose)
+    roster_.introduce(outgoing.message.topic, outgoing.to);
   roster_.send_to(outgoing.to, outgoing.message);
 }
 

@@ -12,8 +12,7 @@ namespace contextune::rank {
 namespace {
 
 bool has_topic(MessageType type) {
-  return type != MessageType::Heartbeat && type != MessageType::Listening &&
-         type != MessageType::Peers;
+  return type != MessageType::Heartbeat && type != MessageType::Listening;
 }
 
 void write(ByteWriter& writer, const Topic& topic) {
@@ -86,9 +85,10 @@ std::string read_rest(ByteReader& reader, std::uint32_t num_ranks, Message& mess
       break;
     case MessageType::Peers:
       message.epoch = reader.number<std::uint64_t>();
-      while (reader.left() != 0 && message.addresses.size() < num_ranks)
+      while (reader.left() != 0 && message.addresses.size() < message.topic.ranks.size())
         message.addresses.push_back(reader.text());
-      if (message.addresses.size() != num_ranks) return "addresses of another number of ranks";
+      if (message.addresses.size() != message.topic.ranks.size())
+        return "addresses of another number of ranks";
       break;
     default:
       break;

@@ -15,7 +15,7 @@ namespace contextune::rank {
 enum class MessageType : std::uint16_t {
   Heartbeat = 1,  ///< both ways: nothing but that its sender is there
   Listening,      ///< member to hub: where this rank can be asked
-  Peers,          ///< hub to member: where each rank can be asked
+  Peers,          ///< hub to member: where each rank of the topic can be asked
   Say,            ///< member to hub: its part, the kind, and within how many seconds
   Withdraw,       ///< member to hub: it has not voted, and never will
   Propose,        ///< hub to member: the decision, to be voted on
@@ -41,7 +41,7 @@ enum class Knowledge : std::uint8_t {
 /// All fields of all types; which ones travel depends on the type.
 struct Message {
   MessageType type = MessageType::Heartbeat;
-  Topic topic;                                 ///< all but Heartbeat, Listening and Peers
+  Topic topic;                                 ///< all but Heartbeat and Listening
   std::uint32_t kind = 0;                      ///< Say
   double seconds = 0;                          ///< Say, Occupied; Propose: until all had spoken
   Payload payload;                             ///< Say: the part; Propose: the decision
@@ -50,7 +50,7 @@ struct Message {
   std::uint32_t culprit = Agreement::no_rank;  ///< Verdict, Tell
   Knowledge knowledge = Knowledge::Waiting;    ///< Tell
   std::uint64_t epoch = 0;  ///< Peers, Ask: drawn by the hub, so that one started anew is another
-  std::vector<std::string> addresses;  ///< Listening: one; Peers: of each rank, empty if not known
+  std::vector<std::string> addresses;  ///< Listening: one; Peers: of each of the topic's ranks
 };
 
 /// A message, and the rank that it is for.

@@ -1,6 +1,8 @@
 #include <asio.hpp>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "mentions.hpp"
@@ -23,12 +25,13 @@ Message about(MessageType type, const Topic& topic) {
   return message;
 }
 
-/// Rank 1, played by hand.
+/// A rank, played by hand.
 class ByHand final : public ConnectionOwner {
  public:
-  explicit ByHand(const SocketSettings& settings)
+  explicit ByHand(const SocketSettings& settings, std::uint32_t rank = 1)
       : settings_(settings),
-        self_{key_of_secret(settings.secret), number_of_job(settings.job), 1, settings.num_ranks} {}
+        self_{key_of_secret(settings.secret), number_of_job(settings.job), rank,
+              settings.num_ranks} {}
 
   std::shared_ptr<Connection> call(Purpose purpose) {
     Endpoint endpoint;
@@ -53,12 +56,16 @@ class ByHand final : public ConnectionOwner {
   Admission admit(const Claim&) override { return Admission::NotHere; }
   void opened(Connection&) override {}
   void received(Connection&, Message message) override {
-    if (message.type == MessageType::Peers) epoch = message.epoch;
+    if (message.type == MessageType::Peers) {
+      epoch = message.epoch;
+      introductions.push_back(message);
+    }
     last_ = std::move(message);
   }
   void closed(Connection&, const std::string&) override { end_ = true; }
 
   std::uint64_t epoch = 0;
+  std::vector<Message> introductions;
 
  private:
   void run_until(const std::function<bool()>& is_done) {
@@ -114,4 +121,46 @@ TEST_CASE("Rank 0 answers those only who ask about its own time", "[epoch]") {
     CHECK(hub.wait(first_question, long_enough).verdict == Verdict::Aborted);
   }
   joined->close("the test is over");
+}
+
+TEST_CASE("A rank hears once where those listen that it agrees with, whoever joins meanwhile",
+          "[epoch]") {
+  const SocketSettings settings = test_settings(3);
+  SocketCoordinator hub(of_rank(settings, 0), test_deciders());
+  ByHand rank_1(settings);
+  ByHand rank_2(settings, 2);
+  const auto agree = [&](ByHand& rank, const std::shared_ptr<Connection>& joined,
+                         const Topic& topic) {
+    Message say = about(MessageType::Say, topic);
+    say.kind = join_parts;
+    say.seconds = long_enough;
+    joined->send(say);
+    hub.say(topic, join_parts, bytes_of("x"), long_enough);
+    REQUIRE(rank.next(MessageType::Propose));
+    joined->send(about(MessageType::Vote, topic));
+    REQUIRE(rank.next(MessageType::Verdict));
+    CHECK(hub.wait(topic, long_enough).verdict == Verdict::Committed);
+  };
+  const auto join = [](ByHand& rank, const std::string& address) {
+    auto joined = rank.call(Purpose::Join);
+    Message listening;
+    listening.type = MessageType::Listening;
+    listening.addresses = {address};
+    joined->send(listening);
+    return joined;
+  };
+  const auto joined_1 = join(rank_1, "unix:first");
+  agree(rank_1, joined_1, first_question);
+  const auto joined_2 = join(rank_2, "unix:second");
+  agree(rank_2, joined_2, {2, 1, {0, 2}});
+  agree(rank_1, joined_1, {1, 2, {0, 1}});
+  REQUIRE(rank_1.introductions.size() == 1);
+  CHECK(rank_1.introductions[0].topic.ranks == contextune::RankSet{0, 1});
+  CHECK(rank_1.introductions[0].addresses ==
+        std::vector<std::string>{settings.address, "unix:first"});
+  REQUIRE(rank_2.introductions.size() == 1);
+  CHECK(rank_2.introductions[0].addresses ==
+        std::vector<std::string>{settings.address, "unix:second"});
+  joined_1->close("the test is over");
+  joined_2->close("the test is over");
 }

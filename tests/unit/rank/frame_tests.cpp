@@ -101,7 +101,7 @@ TEST_CASE("Messages of every type come out as they went in", "[frame]") {
     message.epoch = 0x123456789abcdef0U;
     message.knowledge = Knowledge::Lost;
     const bool all = message.type == MessageType::Peers;
-    message.addresses.assign(all ? 4 : 1, "unix:x");
+    message.addresses.assign(all ? message.topic.ranks.size() : 1, "unix:x");
     Message back;
     std::string error;
     CAPTURE(type);
@@ -181,7 +181,8 @@ TEST_CASE("A body cut off at any byte, or with one too many, is refused", "[fram
     Message message = part();
     message.type = static_cast<MessageType>(type);
     message.why = "because";
-    message.addresses.assign(message.type == MessageType::Peers ? 4 : 1, "unix:x");
+    message.addresses.assign(message.type == MessageType::Peers ? message.topic.ranks.size() : 1,
+                             "unix:x");
     auto body = encode(message);
     CAPTURE(type);
     for (std::size_t size = 0; size < body.size(); ++size) {
