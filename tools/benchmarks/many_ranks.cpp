@@ -15,6 +15,7 @@
 
 #include "core/agreement/domain_planner.hpp"
 #include "loopback_cost.hpp"
+#include "rank/star/socket_coordinator.hpp"
 #include "settings.hpp"
 #include "simulated_star.hpp"
 
@@ -32,9 +33,11 @@ using contextune::Topic;
 using contextune::Verdict;
 using contextune::rank::Deciders;
 using contextune::rank::Hub;
+using contextune::rank::Member;
 using contextune::rank::Message;
 using contextune::rank::MessageType;
 using contextune::rank::Outbox;
+using contextune::rank::SocketSettings;
 
 constexpr const char* usage =
     "Lets many ranks agree over a simulated network, and tells how that grows with their number.\n"
@@ -153,6 +156,7 @@ class Scenarios {
   void hold_memory();
   void lose_ranks();
   void find_members();
+  void introduce_and_recover() const;
 
  private:
   [[nodiscard]] Payload part() const {
@@ -366,6 +370,40 @@ void Scenarios::find_members() {
       num_ranks_, traffic.hub_cpu_seconds * 1e3, traffic.wire_cpu_seconds * 1e3);
 }
 
+// The messages of a rank's first agreement with all others, and of the loss of rank 0 after its
+// vote.
+void Scenarios::introduce_and_recover() const {
+  Message peers;
+  peers.type = MessageType::Peers;
+  peers.topic = topic_of(num_ranks_, 1);
+  peers.addresses.assign(num_ranks_, "tcp:10.123.123.123:23456");
+  const double introduction =
+      static_cast<double>(encode(peers).size() + contextune::rank::frame_header_bytes +
+                          contextune::rank::frame_tag_bytes);
+  const double others = num_ranks_ - 1;
+  Member member(num_ranks_ / 2, num_ranks_, 600);
+  Outbox out;
+  member.say(peers.topic, 1, part(), settings_.deadline_s, out);
+  Message proposal;
+  proposal.type = MessageType::Propose;
+  proposal.topic = peers.topic;
+  proposal.payload = part();
+  static_cast<void>(member.receive(std::move(proposal), out));
+  out.clear();
+  member.lose_hub("lost", 0, out);
+  std::printf(
+      "%6u ranks, computed:  before its first vote with all others each rank is told where they "
+      "listen: %.1f MiB in all, once, %.2f ms of rank 0's control thread\n"
+      "%6u ranks, computed:  where rank 0 is lost after the votes each rank calls %zu others at "
+      "first, %.0f in all, and up to %.0f in all if nobody knows the verdict\n",
+      num_ranks_, introduction * others / (1 << 20U),
+      others * 1e-3 * (settings_.per_message_us + settings_.per_kib_us * introduction / 1024),
+      num_ranks_, out.size(), static_cast<double>(out.size()) * others, others * others);
+  std::printf(
+      "%6u ranks, computed:  signs of life take %.1f %% of rank 0's control thread\n", num_ranks_,
+      100 * 2 * others * settings_.per_message_us * 1e-6 / SocketSettings{}.heartbeat_seconds);
+}
+
 void report_loopback() {
   for (const auto kind : {bench::Loopback::Unix, bench::Loopback::Tcp}) {
     const bench::LoopbackCost small = bench::measure_loopback(kind, 64);
@@ -396,6 +434,7 @@ void run(const Settings& settings) {
     scenarios.hold_memory();
     scenarios.lose_ranks();
     scenarios.find_members();
+    scenarios.introduce_and_recover();
     std::printf("\n");
   }
 }

@@ -205,12 +205,12 @@ TEST_CASE("Several ranks of a communicator in one process count as that many", "
   CHECK(job.say(1, {{7, 4, 2}}) == Ranks{0, 1});
 }
 
-// Where each question looked at every rank, rank 0 stood still for minutes.
-TEST_CASE("Thousands of ranks that ask until all have come are answered in a moment", "[domain]") {
+// Where each question compared every rank with every other, rank 0 stood still for seconds.
+TEST_CASE("A thousand ranks that ask until all have come are answered in a moment", "[domain]") {
   Job job;
-  job.num_ranks = 3000;
+  job.num_ranks = 1000;
   const auto used_by = [](std::uint32_t rank) {
-    return Used{{7, 3000, 1}, {8 + rank % 8, 375, 1}};
+    return Used{{7, 1000, 1}, {8 + rank % 8, 125, 1}};
   };
   Ranks all;
   for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) {
