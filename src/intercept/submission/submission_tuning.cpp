@@ -26,7 +26,7 @@ SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kerne
       open_(open),
       in_flight_(driver, captures, log, trial_timeout),
       events_(driver, captures, submitter),
-      history_(store, limits.max_runs),
+      stored_(store, limits.max_runs),
       costs_(limits),
       period_(driver, kernels),
       probation_(events_, in_use_, in_flight_),
@@ -35,9 +35,9 @@ SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kerne
 void SubmissionTuning::start(SubmissionChoices choices) noexcept {
   try {
     const Lock lock(mutex_);
-    const StoredSubmission& stored = history_.open();
+    stored_.open();
     choices.may_chain = choices.may_chain && in_use_.loads().is_on();
-    if (stored.was_fatal()) {
+    if (stored_.was_fatal()) {
       stage_ = Stage::Fatal;
       in_use_.loads().leave_all(false);
       return report_.fallback(
@@ -45,16 +45,16 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
           "Launches stay as written: an earlier run of this program did not come to its end while "
           "they were chained or gathered. `contextune store blamed` says how.");
     }
-    in_flight_.begin(stored);
+    in_flight_.begin(stored_);
     bool same_software = true;
-    auto earlier = stored.load(same_software);
-    if (earlier && !stored.tunes()) earlier->doubted = false;
-    if (!stored.tunes() && !(earlier && earlier->verdict.settled)) return;
+    auto earlier = stored_.load(same_software);
+    if (earlier && !stored_.tunes()) earlier->doubted = false;
+    if (!stored_.tunes() && !(earlier && earlier->verdict.settled)) return;
     search_for(std::make_unique<SubmissionSearch>(choices, costs_.limits(),
                                                   earlier.value_or(SubmissionState{})));
     if (earlier) {
       in_use_.loads().read_only(earlier->images);
-      if (stored.tunes() && search_->doubt_winner(same_software))
+      if (stored_.tunes() && search_->doubt_winner(same_software))
         report_.fallback(FallbackReason::DoubtedWinner);
     }
     const bool settled = search_->settled();
@@ -297,7 +297,7 @@ void SubmissionTuning::settle() {
 void SubmissionTuning::save() {
   SubmissionState state = search_->state();
   state.run_seconds = costs_.seconds_since_first();
-  if (!history_.save(std::move(state), in_use_.submitter().images())) return;
+  if (!stored_.save(std::move(state), in_use_.submitter().images())) return;
   report_.fallback(FallbackReason::NotSettled,
                    "Only a part of the region's kernels could be chained: giving all of them "
                    "waits would have taken too long in this run. The next run goes on from here.");
@@ -346,7 +346,7 @@ void SubmissionTuning::finish() noexcept {
     const bool is_open = !is_pinned && (stage == Stage::Searching || stage == Stage::Blocked);
     if (takes_turns) report_turns();
     if (is_open) end_unsettled();
-    history_.save_length(costs_.seconds_since_first());
+    stored_.save_length(costs_.seconds_since_first());
     SubmissionReport::End end;
     end.state = takes_turns             ? "turns"
                 : is_pinned             ? "pinned"
@@ -359,9 +359,9 @@ void SubmissionTuning::finish() noexcept {
                 : end.found.verdict.settled ? end.found.verdict.winner
                                             : search_->verdict().winner;
     end.is_open = is_open;
-    end.max_runs = history_.max_runs();
+    end.max_runs = costs_.limits().max_runs;
     report_.end(end);
-    history_.wait();
+    stored_.wait();
   } catch (const std::exception&) {
     // Not said, then.
   }

@@ -15,9 +15,9 @@
 #include "intercept/program/thread_state.hpp"
 #include "intercept/submission/followed_period.hpp"
 #include "intercept/submission/measured_blocks.hpp"
+#include "intercept/submission/stored_submission.hpp"
 #include "intercept/submission/submission_costs.hpp"
 #include "intercept/submission/submission_events.hpp"
-#include "intercept/submission/submission_history.hpp"
 #include "intercept/submission/submission_in_use.hpp"
 #include "intercept/submission/submission_report.hpp"
 #include "intercept/submission/submissions_in_flight.hpp"
@@ -143,7 +143,7 @@ class SubmissionTuning {
 
   std::mutex mutex_;
   SubmissionEvents events_;
-  SubmissionHistory history_;
+  StoredSubmission stored_;
   std::unique_ptr<SubmissionSearch> search_;
   SubmissionCosts costs_;
   FollowedPeriod period_;
