@@ -13,6 +13,10 @@ namespace {
 constexpr std::uint64_t leader_waits_ns = 20'000;
 /// In so many steps the longest period would have come three times.
 constexpr std::uint64_t steps_without_period = std::uint64_t{3} * PeriodFinder::longest;
+/// After so many launches, the winner of an earlier run is not what takes the process down.
+constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
+/// Where fewer of these launches than that went out in graphs, it stays so.
+constexpr std::uint64_t most_launches_on_probation = 4096;
 
 }  // namespace
 
@@ -29,7 +33,6 @@ SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kerne
       stored_(store, limits.max_runs),
       costs_(limits),
       period_(driver, kernels),
-      probation_(events_, in_use_, in_flight_),
       blocks_(events_, in_use_, in_flight_, costs_, period_, log) {}
 
 void SubmissionTuning::start(SubmissionChoices choices) noexcept {
@@ -66,7 +69,7 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (settled) report_winner("as found in an earlier run");
     if (settled && in_use_.submission().is_as_written()) return;
     in_use_.submitter().want_other_calls(!settled);
-    if (settled) probation_.begin();
+    if (settled) probation_.is_on = true;
     watch();
   } catch (const std::exception& error) {
     report_.fallback(FallbackReason::InternalError, error.what());
@@ -130,7 +133,7 @@ void SubmissionTuning::spend(double seconds) noexcept {
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
   if (!is_settled()) {
     see({token_of(call), Submitter::stream_for(call), call.function});
-  } else if (probation_.is_on()) {
+  } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
   Submitter& submitter = in_use_.submitter();
@@ -139,7 +142,7 @@ CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& th
 }
 
 void SubmissionTuning::results_may_be_there() noexcept {
-  if (probation_.is_on()) check_probation();
+  if (is_on_probation()) check_probation();
   if (is_settled()) return;
   try {
     const Lock lock(mutex_, std::try_to_lock);
@@ -156,7 +159,16 @@ void SubmissionTuning::results_may_be_there() noexcept {
 void SubmissionTuning::see_probation(CUstream stream) noexcept {
   try {
     const Lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock()) probation_.see(stream);
+    if (!lock.owns_lock() || !probation_.is_on || probation_.survived != nullptr) return;
+    in_flight_.add(in_use_.submission(), 0, stream);
+    const std::uint64_t launches = ++probation_.launches;
+    // Before its graphs are built, gathered launches go out one by one.
+    const std::uint64_t gone =
+        in_use_.submission().gathered == 0 ? launches : in_use_.submitter().totals().graphs.kernels;
+    const bool are_enough = gone >= launches_to_survive || launches >= most_launches_on_probation;
+    if (!are_enough || !events_.are_possible()) return;
+    probation_.survived = events_.record(stream);
+    if (probation_.survived != nullptr) in_use_.submitter().want_other_calls(true);
   } catch (const std::exception&) {
     // Looked at again.
   }
@@ -165,7 +177,15 @@ void SubmissionTuning::see_probation(CUstream stream) noexcept {
 void SubmissionTuning::check_probation() noexcept {
   try {
     const Lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock()) probation_.check();
+    if (!lock.owns_lock() || !events_.are_possible()) return;
+    if (probation_.survived == nullptr) return in_flight_.clear_if_idle();
+    const CUresult ended = events_.query(*probation_.survived);
+    if (ended == CUDA_ERROR_NOT_READY) return;
+    probation_.survived.reset();
+    in_use_.submitter().want_other_calls(false);
+    if (ended != CUDA_SUCCESS) return;  // so it stays in flight
+    probation_.is_on = false;
+    in_flight_.clear();
   } catch (const std::exception&) {
     // Looked at again.
   }
@@ -176,7 +196,7 @@ void SubmissionTuning::step(StepKind kind, std::uint64_t identity) noexcept {
 }
 
 void SubmissionTuning::launches_graph(const GraphCall& call) noexcept {
-  if (probation_.is_on()) see_probation(call.stream);
+  if (is_on_probation()) see_probation(call.stream);
   if (is_settled()) return;
   const auto identity = reinterpret_cast<std::uintptr_t>(call.exec);
   see({step_token(StepKind::GraphLaunch, identity), call.stream});
@@ -327,7 +347,7 @@ void SubmissionTuning::forget_context(CUcontext context) noexcept {
   const Lock lock = lock_for_a_while();
   if (!lock.owns_lock() || search_ == nullptr) return;
   blocks_.lose_events();
-  probation_.forget_event();
+  probation_.survived.reset();
   events_.forget_context(context);  // those that came back just now
 }
 

@@ -21,7 +21,6 @@
 #include "intercept/submission/submission_in_use.hpp"
 #include "intercept/submission/submission_report.hpp"
 #include "intercept/submission/submissions_in_flight.hpp"
-#include "intercept/submission/winner_probation.hpp"
 
 namespace contextune::intercept {
 
@@ -104,13 +103,26 @@ class SubmissionTuning {
     Finished,
   };
 
+  /// The time until the GPU is known to survive the way of launching that an earlier run found: it
+  /// counts as in flight until then. Serialised but for `is_on`.
+  struct Probation {
+    std::atomic<bool> is_on{false};
+    SubmissionEvents::Event survived;  ///< behind the launches that have to be
+    std::uint64_t launches = 0;
+  };
+
   [[nodiscard]] bool is_settled() const noexcept { return stage_ != Stage::Searching; }
+  [[nodiscard]] bool is_on_probation() const noexcept {
+    return probation_.is_on.load(std::memory_order_relaxed);
+  }
   void search_for(std::unique_ptr<SubmissionSearch> search) noexcept;
   /// Launches are shown from now on.
   void watch() noexcept;
   /// Waits a second at most: another thread may be in the driver with it.
   [[nodiscard]] Lock lock_for_a_while() noexcept;
+  /// A launch, or one of a graph, goes to the stream in the winner's way.
   void see_probation(CUstream stream) noexcept;
+  /// Perhaps the GPU is through with enough of them.
   void check_probation() noexcept;
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
@@ -147,7 +159,7 @@ class SubmissionTuning {
   std::unique_ptr<SubmissionSearch> search_;
   SubmissionCosts costs_;
   FollowedPeriod period_;
-  WinnerProbation probation_;
+  Probation probation_;
   MeasuredBlocks blocks_;
 };
 
