@@ -249,12 +249,12 @@ void Scenarios::hold_memory() {
   const std::size_t before = allocated_bytes();
   Outbox out = receive(MessageType::Say, static_cast<std::size_t>(settings_.part_bytes));
   const std::size_t with_outbox = allocated_bytes() - before;
-  out = {};
+  out = Outbox();
   out = receive(MessageType::Vote, 0);
-  out = {};
+  out = Outbox();
   const std::size_t voted = allocated_bytes() - before;
   out = receive(MessageType::Acknowledge, 0);
-  out = {};
+  out = Outbox();
   const std::size_t kept = allocated_bytes() - before;
   if (hub.num_topics() != 0) throw std::runtime_error("the hub remembers what all know");
   const auto kib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024; };
