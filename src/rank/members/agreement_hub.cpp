@@ -80,7 +80,7 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
   if (gone_.contains(from)) return name_of(from) + " is gone";
   switch (message.type) {
     case MessageType::Say:
-      take_part(from, message, now, out);
+      take_part(from, std::move(message), now, out);
       return {};
     case MessageType::Withdraw: {
       if (is_full_without(message.topic)) return {};
@@ -132,7 +132,7 @@ Hub::Entries::iterator Hub::same_question(Entries::iterator place) {
   return entries_.end();
 }
 
-void Hub::take_part(std::uint32_t from, const Message& message, double now, Outbox& out) {
+void Hub::take_part(std::uint32_t from, Message&& message, double now, Outbox& out) {
   if (is_full_without(message.topic)) {
     Entry refused;
     refused.state = State::Aborted;

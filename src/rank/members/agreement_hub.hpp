@@ -85,7 +85,7 @@ class Hub {
   [[nodiscard]] bool is_full_without(const Topic& topic) const;
   [[nodiscard]] std::pair<Entries::iterator, bool> open_topic(const Topic& topic);
   [[nodiscard]] Entries::iterator same_question(Entries::iterator place);
-  void take_part(std::uint32_t from, const Message& message, double now, Outbox& out);
+  void take_part(std::uint32_t from, Message&& message, double now, Outbox& out);
   static void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
   static void tell_patience(const Topic& topic, Entry& entry, double now, Outbox& out);
   void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
