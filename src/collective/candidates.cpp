@@ -86,8 +86,7 @@ std::vector<Config> candidates_of(const CandidateSources& sources) {
     if (may_run.has(cell)) add_cell(candidates, cell, sources);
   }
   // Stable, so that estimates that are the same keep the order of the table on every rank.
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.estimate < b.estimate; });
+  std::ranges::stable_sort(candidates, {}, &Candidate::estimate);
 
   std::vector<Config> configs{Config()};
   for (const Candidate& candidate : candidates) configs.push_back(config_of(candidate.decision));

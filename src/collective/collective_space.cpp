@@ -81,8 +81,7 @@ std::vector<std::uint32_t> configs_to_connect(const SiteConfigs& site, CellSet c
   std::vector<std::uint32_t> list;
   for (std::uint32_t i = 1; i < site.configs.size(); ++i) {
     const Algorithm algorithm = decision_of(site.configs[i]).cell.algorithm;
-    const bool is_tried =
-        std::find(site.unusable.begin(), site.unusable.end(), i) == site.unusable.end();
+    const bool is_tried = std::ranges::find(site.unusable, i) == site.unusable.end();
     if (is_tried && !is_connected[static_cast<std::size_t>(algorithm)]) list.push_back(i);
   }
   return list;

@@ -1,7 +1,5 @@
 #include "collective/exactness.hpp"
 
-#include <algorithm>
-
 #include <contextune/error.hpp>
 
 #include "collective/all_to_all.hpp"

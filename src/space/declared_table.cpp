@@ -71,9 +71,8 @@ void for_each(lua_State* lua, int index, const std::string& what, const char* ex
 }
 
 std::string checked_text(std::string_view text, const std::string& what) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-  });
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
   if (text.empty() || text.size() > longest_name || !plain) {
     refuse(what + " is a text that is empty, too long or holds control characters; shorten it");
   }
@@ -110,7 +109,7 @@ std::vector<std::string> parameter_names(lua_State* lua, int index, const std::s
     }
     const std::string_view name = text_at(lua, -2);
     const bool plain = !name.empty() && name.size() <= 64 && (name[0] < '0' || name[0] > '9') &&
-                       std::all_of(name.begin(), name.end(), [](char c) {
+                       std::ranges::all_of(name, [](char c) {
                          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                                 (c >= '0' && c <= '9') || c == '_';
                        });
@@ -125,7 +124,7 @@ std::vector<std::string> parameter_names(lua_State* lua, int index, const std::s
     }
   }
   if (names.empty()) refuse(what + " names no parameter; write it as in { block = ... }");
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -171,10 +170,10 @@ void DeclaredTable::check_keys(std::span<const std::string_view> known) const {
       refuse("has an entry without a name; name it, as in space = { ... }");
     }
     const std::string_view name = text_at(lua_, -2);
-    if (std::find(known.begin(), known.end(), name) == known.end()) unknown.emplace_back(name);
+    if (std::ranges::find(known, name) == known.end()) unknown.emplace_back(name);
   }
   if (unknown.empty()) return;
-  const std::string& first = *std::min_element(unknown.begin(), unknown.end());
+  const std::string& first = *std::ranges::min_element(unknown);
   refuse("'" + first.substr(0, 64) + "' is not known here" + suggestion(first, known));
 }
 

@@ -61,8 +61,7 @@ std::size_t cast_length(std::string_view text, bool& to_bool) {
   if (!is_digit(next) && next != '-') return 0;
   const std::string_view type = text.substr(1, end - 1);
   to_bool = type == "bool";
-  const bool known =
-      std::find(integer_types.begin(), integer_types.end(), type) != integer_types.end();
+  const bool known = std::ranges::find(integer_types, type) != integer_types.end();
   return known || to_bool ? end + 1 : 0;
 }
 

@@ -18,9 +18,8 @@ constexpr std::size_t most_parts = 16;
 constexpr std::size_t longest_text = 256;
 
 Key::Part text_part(std::string_view text, int line) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-  });
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
   if (!plain || text.size() > longest_text) {
     throw ScriptFault{line,
                       "returned a text that is too long or holds control characters; return "
@@ -66,10 +65,9 @@ Key key_from_table(lua_State* lua, int index, int line) {
                lua_tointeger(lua, -2) <= static_cast<lua_Integer>(most_parts)) {
       name = "key" + std::to_string(lua_tointeger(lua, -2));
     }
-    const bool plain = !name.empty() && name.size() <= 64 &&
-                       std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                         return std::isalnum(c) != 0 || c == '_';
-                       });
+    const bool plain =
+        !name.empty() && name.size() <= 64 &&
+        std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
     if (!plain || parts.size() == most_parts) {
       throw ScriptFault{line, "returned a table with more than " + std::to_string(most_parts) +
                                   " entries, or with names that are not made of letters, digits "
@@ -83,9 +81,9 @@ Key key_from_table(lua_State* lua, int index, int line) {
                       "problem"};
   }
   // Lists with more than nine entries stay in order: shorter names first.
-  const bool listed = std::all_of(parts.begin(), parts.end(),
-                                  [](const auto& part) { return part.first.starts_with("key"); });
-  std::sort(parts.begin(), parts.end(), [listed](const auto& a, const auto& b) {
+  const bool listed =
+      std::ranges::all_of(parts, [](const auto& part) { return part.first.starts_with("key"); });
+  std::ranges::sort(parts, [listed](const auto& a, const auto& b) {
     if (listed && a.first.size() != b.first.size()) return a.first.size() < b.first.size();
     return a.first < b.first;
   });

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string_view>
 
 #include "core/value/kernel_rule.hpp"
 #include "space/scene.hpp"

@@ -1,7 +1,5 @@
 #include "store/json_text.hpp"
 
-#include <algorithm>
-
 #include "core/value/utf8.hpp"
 
 namespace contextune::store {

@@ -24,11 +24,10 @@ const ChoiceCandidate* winner_of(const ChoiceProblem& problem, int device) noexc
 
 /// The same way to do another problem; null: it is not to be run there.
 ChoiceCandidate* same_in(ChoiceProblem& problem, const ChoiceCandidate& wanted) noexcept {
-  const auto found = std::find_if(
-      problem.candidates.begin(), problem.candidates.end(), [&](const ChoiceCandidate& one) {
-        return one.implementation == wanted.implementation && one.config == wanted.config &&
-               one.state == ChoiceCandidate::State::Open;
-      });
+  const auto found = std::ranges::find_if(problem.candidates, [&](const ChoiceCandidate& one) {
+    return one.implementation == wanted.implementation && one.config == wanted.config &&
+           one.state == ChoiceCandidate::State::Open;
+  });
   return found == problem.candidates.end() ? nullptr : &*found;
 }
 

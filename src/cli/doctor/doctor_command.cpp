@@ -24,9 +24,8 @@ void examine_space(const std::string& path, Findings& findings) {
 void examine_sandbox(const std::string& program, Findings& findings) {
   const std::vector<std::string> libraries =
       needed_libraries(find_program(program).value_or(program));
-  const bool filters = std::any_of(libraries.begin(), libraries.end(), [](const std::string& name) {
-    return name.starts_with("libseccomp.so");
-  });
+  const bool filters = std::ranges::any_of(
+      libraries, [](const std::string& name) { return name.starts_with("libseccomp.so"); });
   if (!filters) return;
   findings.push_back(
       {Verdict::Note, "seccomp",
@@ -65,9 +64,8 @@ int answer(const DoctorRequest& request) {
   for (const Finding& finding : findings) {
     table.add({mark_of(finding.verdict), finding.subject, finding.text});
   }
-  const bool works = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.verdict == Verdict::Missing;
-  });
+  const bool works = std::ranges::none_of(
+      findings, [](const Finding& finding) { return finding.verdict == Verdict::Missing; });
   std::cout << table.to_string("")
             << (works ? "Tuning can work here.\n"
                       : "Tuning cannot work here: see what is marked [no].\n")

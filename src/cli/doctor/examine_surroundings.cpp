@@ -105,7 +105,7 @@ void examine_tools(const Environment& environment, Findings& findings) {
   for (const std::string& entry : environment.entries()) {
     for (const ToolSign& sign : tool_signs) {
       if (!entry.starts_with(sign.prefix)) continue;
-      if (std::find(seen.begin(), seen.end(), sign.tool) != seen.end()) continue;
+      if (std::ranges::find(seen, sign.tool) != seen.end()) continue;
       seen.push_back(sign.tool);
       findings.push_back({Verdict::Note, "profiler",
                           std::string(sign.tool) + " is set up in this environment (" +
@@ -158,10 +158,9 @@ void examine_options(const Environment& environment, Findings& findings) {
   }
   const auto known = [](std::string_view name) {
     const auto table = option_table();
-    return std::find(other_variables.begin(), other_variables.end(), name) !=
-               other_variables.end() ||
-           std::any_of(table.begin(), table.end(),
-                       [&](const OptionInfo& option) { return option.variable == name; });
+    return std::ranges::find(other_variables, name) != other_variables.end() ||
+           std::ranges::any_of(table,
+                               [&](const OptionInfo& option) { return option.variable == name; });
   };
   for (const std::string& entry : environment.entries()) {
     const std::string name = entry.substr(0, entry.find('='));

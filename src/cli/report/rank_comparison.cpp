@@ -22,9 +22,8 @@ using SiteByRank = std::map<int, const SiteReport*>;
 
 void set_extremes(TimesOfRanks& times) {
   if (times.seconds.empty()) return;
-  const auto [fastest, slowest] =
-      std::minmax_element(times.seconds.begin(), times.seconds.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto [fastest, slowest] = std::ranges::minmax_element(
+      times.seconds, [](const auto& a, const auto& b) { return a.second < b.second; });
   times.fastest = fastest->first;
   times.slowest = slowest->first;
   if (fastest->second > 0) times.spread = slowest->second / fastest->second - 1;

@@ -40,9 +40,8 @@ std::optional<std::size_t> fit(const ProcessReport& process, const std::set<std:
                    known.first_time <= process.last_time;
   if (!may) return std::nullopt;
   if (agreed.empty() || known.agreed.empty()) return 0;
-  const auto common = static_cast<std::size_t>(
-      std::count_if(agreed.begin(), agreed.end(),
-                    [&](const std::string& one) { return known.agreed.contains(one); }));
+  const auto common = static_cast<std::size_t>(std::ranges::count_if(
+      agreed, [&](const std::string& one) { return known.agreed.contains(one); }));
   return common > 0 ? std::optional(common) : std::nullopt;
 }
 
@@ -52,7 +51,7 @@ Candidate& job_for(std::vector<Candidate>& candidates, const ProcessReport& proc
   std::optional<std::size_t> best_fit;
   for (Candidate& known : candidates) {
     const auto& runs = known.job.runs;
-    if (std::find(runs.begin(), runs.end(), process.run) != runs.end()) return known;
+    if (std::ranges::find(runs, process.run) != runs.end()) return known;
     const auto this_fit = fit(process, agreed, known);
     if (this_fit && (!best_fit || *this_fit > *best_fit)) {
       best = &known;
@@ -68,9 +67,9 @@ Candidate& job_for(std::vector<Candidate>& candidates, const ProcessReport& proc
 }
 
 bool has_winner(const ProcessReport& process) {
-  return std::any_of(process.regions.begin(), process.regions.end(), [](const RegionReport& r) {
-    return std::any_of(r.sites.begin(), r.sites.end(),
-                       [](const SiteReport& site) { return site.winner.has_value(); });
+  return std::ranges::any_of(process.regions, [](const RegionReport& r) {
+    return std::ranges::any_of(r.sites,
+                               [](const SiteReport& site) { return site.winner.has_value(); });
   });
 }
 
@@ -86,7 +85,7 @@ std::vector<RankJob> jobs_of(const std::vector<ProcessReport>& processes) {
     std::set<std::string> agreed = agreed_by(process);
     Candidate& chosen = job_for(candidates, process, agreed);
     auto& runs = chosen.job.runs;
-    if (std::find(runs.begin(), runs.end(), process.run) == runs.end()) runs.push_back(process.run);
+    if (std::ranges::find(runs, process.run) == runs.end()) runs.push_back(process.run);
     chosen.first_time = std::min(chosen.first_time, process.first_time);
     chosen.last_time = std::max(chosen.last_time, process.last_time);
     chosen.agreed.merge(agreed);

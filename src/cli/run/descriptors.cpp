@@ -11,9 +11,7 @@
 namespace contextune::cli {
 
 void close_all_but(const std::vector<int>& kept) {
-  const auto is_kept = [&](int fd) {
-    return std::find(kept.begin(), kept.end(), fd) != kept.end();
-  };
+  const auto is_kept = [&](int fd) { return std::ranges::find(kept, fd) != kept.end(); };
   std::vector<int> open_now;
   if (DIR* const folder = opendir("/proc/self/fd")) {
     while (const dirent* entry = readdir(folder)) {

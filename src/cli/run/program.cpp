@@ -176,22 +176,20 @@ void Program::end_those_that_stay() {
 }
 
 bool Program::some_run() const {
-  return std::any_of(processes_.begin(), processes_.end(),
-                     [](const Process& process) { return process.running; });
+  return std::ranges::any_of(processes_, &Process::running);
 }
 
 bool Program::all_stopped() const {
-  return some_run() && std::all_of(processes_.begin(), processes_.end(),
-                                   [](const Process& p) { return p.stopped || !p.running; });
+  return some_run() &&
+         std::ranges::all_of(processes_, [](const Process& p) { return p.stopped || !p.running; });
 }
 
 void Program::take_signal(const siginfo_t& info) {
   const int signal = info.si_signo;
   if (signal == SIGCONT && info.si_code == SI_USER && info.si_pid == witness_->helper()) return;
   const bool to_group = witness_->saw(signal);
-  const bool some_in_group =
-      std::any_of(processes_.begin(), processes_.end(),
-                  [](const Process& p) { return p.running && getpgid(p.pid) == getpgrp(); });
+  const bool some_in_group = std::ranges::any_of(
+      processes_, [](const Process& p) { return p.running && getpgid(p.pid) == getpgrp(); });
   if (to_group && some_in_group && signal < SIGRTMIN) {
     // `timeout` sends to us and then to the group: the program has got one by now, as it would have
     // if the two had met in its queue.
@@ -203,8 +201,8 @@ void Program::take_signal(const siginfo_t& info) {
   }
   const bool from_process =
       info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
-  const bool from_program = std::any_of(processes_.begin(), processes_.end(),
-                                        [&](const Process& p) { return p.pid == info.si_pid; });
+  const bool from_program =
+      std::ranges::any_of(processes_, [&](const Process& p) { return p.pid == info.si_pid; });
   // The terminal sends its signals to the program as well; a report that cannot be written
   // (SIGPIPE, SIGXFSZ) is our own trouble.
   if (!from_process || from_program || info.si_pid == getpid()) return;

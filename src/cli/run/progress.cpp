@@ -9,9 +9,8 @@ namespace contextune::cli {
 namespace {
 
 std::size_t num_decided(const log::RegionReport& region) {
-  return static_cast<std::size_t>(
-      std::count_if(region.sites.begin(), region.sites.end(),
-                    [](const log::SiteReport& site) { return site.winner.has_value(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      region.sites, [](const log::SiteReport& site) { return site.winner.has_value(); }));
 }
 
 std::string where(const log::RegionReport& region) {

@@ -151,20 +151,19 @@ class Runner {
 // Whether a process of the run says so, in the reason of a fallback.
 bool says(const RunWatch& watch, std::string_view reason) {
   const auto& processes = watch.processes();
-  return std::any_of(processes.begin(), processes.end(), [&](const log::ProcessReport& process) {
-    return std::any_of(process.fallbacks.begin(), process.fallbacks.end(),
-                       [&](const log::FallbackReport& one) { return one.reason == reason; });
+  return std::ranges::any_of(processes, [&](const log::ProcessReport& process) {
+    return std::ranges::any_of(
+        process.fallbacks, [&](const log::FallbackReport& one) { return one.reason == reason; });
   });
 }
 
 // A helper process of the program may find nothing where the program itself does.
 bool has_settled(const RunWatch& watch) {
   const auto& processes = watch.processes();
-  return std::any_of(processes.begin(), processes.end(), [](const log::ProcessReport& process) {
-    return std::any_of(process.regions.begin(), process.regions.end(),
-                       [](const log::RegionReport& region) {
-                         return region.submission && region.submission->state == "settled";
-                       });
+  return std::ranges::any_of(processes, [](const log::ProcessReport& process) {
+    return std::ranges::any_of(process.regions, [](const log::RegionReport& region) {
+      return region.submission && region.submission->state == "settled";
+    });
   });
 }
 

@@ -162,9 +162,8 @@ std::string proof_text(const Proof& proof, const std::vector<ProvedRun>& runs) {
   if (proof.same_status) {
     text += end_text(runs.front().wait_status) + " each time\n";
   } else {
-    const auto other = std::find_if(runs.begin(), runs.end(), [&](const ProvedRun& run) {
-      return run.wait_status != runs.front().wait_status;
-    });
+    const auto other = std::ranges::find_if(
+        runs, [&](const ProvedRun& run) { return run.wait_status != runs.front().wait_status; });
     text += "DIFFERS: " + end_text(runs.front().wait_status) + " in the first bare run, " +
             end_text(other->wait_status) + " in a " + (other->tuned ? "tuned" : "bare") + " one\n";
   }

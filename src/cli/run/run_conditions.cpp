@@ -44,8 +44,8 @@ class Selected {
   }
   [[nodiscard]] bool leaves(const std::vector<std::string>& names) const {
     const auto is_found = [&](const std::optional<intercept::NamePattern>& pattern) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](const std::string& name) { return pattern->finds(name); });
+      return std::ranges::any_of(names,
+                                 [&](const std::string& name) { return pattern->finds(name); });
     };
     return (!only_ || is_found(only_)) && (!exclude_ || !is_found(exclude_));
   }
@@ -54,9 +54,8 @@ class Selected {
     constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     std::vector<std::string> names = {"a_longer_name", "name_space::kernel<float, 64>"};
     for (const char letter : letters) names.emplace_back(1, letter);
-    return exclude_ && std::none_of(names.begin(), names.end(), [&](const std::string& name) {
-             return !exclude_->finds(name);
-           });
+    return exclude_ && std::ranges::none_of(
+                           names, [&](const std::string& name) { return !exclude_->finds(name); });
   }
 
  private:
@@ -115,7 +114,7 @@ void require_something(const Options& options, const SpaceFiles& spaces) {
       see(collective.name, names_of_collective(collective.name));
   }
   if (knobs.collectives) {
-    is_left = is_left || std::any_of(collectives.begin(), collectives.end(), [&](auto function) {
+    is_left = is_left || std::ranges::any_of(collectives, [&](auto function) {
                 return selected.leaves(names_of_collective(collective::name_of(function)));
               });
   }

@@ -81,7 +81,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   site.outdated = site.outdated || seen.outdated;
   const auto join = [](std::vector<std::uint32_t>& all, const std::vector<std::uint32_t>& more) {
     for (const std::uint32_t config : more)
-      if (std::find(all.begin(), all.end(), config) == all.end()) all.push_back(config);
+      if (std::ranges::find(all, config) == all.end()) all.push_back(config);
   };
   join(site.suspicions.blamed, seen.suspicions.blamed);
   join(site.suspicions.suspects, seen.suspicions.suspects);
@@ -105,8 +105,7 @@ void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t 
 void BatchPlanner::tell_ready() {
   for (SharedIndex index = 0; index < sites_.size(); ++index) {
     Site& site = sites_[index];
-    const bool unready =
-        std::find(site.unready.begin(), site.unready.end(), true) != site.unready.end();
+    const bool unready = std::ranges::find(site.unready, true) != site.unready.end();
     if (site.told_ready || unready) continue;
     if (site.shared.collective && site.shared.num_configs > 1) {
       const std::string why = leases_.out_of_step(index);
@@ -126,7 +125,7 @@ void BatchPlanner::name_ranks(std::span<const std::uint32_t> ranks) {
     auto* const winner = std::get_if<WinnerEvent>(&event);
     if (winner == nullptr || winner->site >= sites_.size()) continue;
     const std::vector<bool>& has = sites_[winner->site].reported;
-    if (std::find(has.begin(), has.end(), false) == has.end()) continue;
+    if (std::ranges::find(has, false) == has.end()) continue;
     for (std::size_t r = 0; r < ranks.size(); ++r)
       if (has[r]) winner->ranks.push_back(ranks[r]);
   }
@@ -152,8 +151,8 @@ void BatchPlanner::tell_stored(SharedIndex index) {
 }
 
 bool BatchPlanner::collectives_are_ready() const {
-  return std::all_of(sites_.begin(), sites_.end(),
-                     [](const Site& site) { return site.told_ready || !site.shared.collective; });
+  return std::ranges::all_of(
+      sites_, [](const Site& site) { return site.told_ready || !site.shared.collective; });
 }
 
 void BatchPlanner::keep_default(SharedIndex index, const std::string& why,

@@ -41,7 +41,7 @@ void BatchRun::end_entry(std::span<const SiteIndex> launched, std::span<const Si
     SiteResult one;
     one.site = *sites_[here].index;
     if (one.site >= pass.configs.size()) continue;
-    const bool refused = std::find(failed.begin(), failed.end(), here) != failed.end();
+    const bool refused = std::ranges::find(failed, here) != failed.end();
     one.config = pass.configs[one.site];
     one.status = refused ? SiteResult::Status::LaunchFailed : SiteResult::Status::Missing;
     seen.report.sites.push_back(one);
@@ -58,9 +58,8 @@ void BatchRun::abandon_entry() {
 }
 
 void BatchRun::add_result(const PassResult& result) {
-  const auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) {
-    return one.pass == result.pass && one.ended && !one.in;
-  });
+  const auto seen = std::ranges::find_if(
+      seen_, [&](const Seen& one) { return one.pass == result.pass && one.ended && !one.in; });
   if (seen == seen_.end()) return;
   seen->in = true;
   if (result.lost) {
@@ -135,8 +134,7 @@ void BatchRun::give_up_waiting(double now) {
 }
 
 bool BatchRun::is_through() const {
-  return next_ == batch_.passes.size() && !open_ &&
-         std::all_of(seen_.begin(), seen_.end(), [](const Seen& seen) { return seen.in; });
+  return next_ == batch_.passes.size() && !open_ && std::ranges::all_of(seen_, &Seen::in);
 }
 
 void BatchRun::report(BatchReport& report) const {

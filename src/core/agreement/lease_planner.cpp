@@ -108,10 +108,9 @@ std::vector<LeasePlanner::OutOfStep> LeasePlanner::lease(std::span<const SharedI
     const std::uint32_t held = held_at == held_.end() ? 0 : held_at->second;
     const std::uint32_t afterwards =
         batch.finished && site < batch.winners.size() ? batch.winners[site] : held;
-    const bool is_tried =
-        std::any_of(batch.passes.begin(), batch.passes.end(), [&](const Batch::Pass& pass) {
-          return site < pass.configs.size() && pass.configs[site] != held;
-        });
+    const bool is_tried = std::ranges::any_of(batch.passes, [&](const Batch::Pass& pass) {
+      return site < pass.configs.size() && pass.configs[site] != held;
+    });
     // A site that is measured at its default must run that, and not what won at another size.
     const bool is_first = held_at == held_.end() && !batch.passes.empty();
     const bool must_be_told = is_tried || afterwards != held;

@@ -28,7 +28,7 @@ SharedSite SharedSites::shared_site(const SiteSpec& spec) const {
   const auto same = [&](const OwnSite& site) {
     return site.shared.name == shared.name && site.shared.key == shared.key;
   };
-  const auto others = std::count_if(sites_.begin(), sites_.end(), same);
+  const auto others = std::ranges::count_if(sites_, same);
   if (others > 0) shared.key += " device_of_rank=" + std::to_string(others);
   StableHash hash;
   for (const Config& config : spec.configs) hash.add(config.to_string());
@@ -189,13 +189,12 @@ void SharedSites::note_reported(const BatchReport& report) {
 }
 
 bool SharedSites::has_news() const {
-  return std::any_of(sites_.begin(), sites_.end(), [](const OwnSite& site) {
+  return std::ranges::any_of(sites_, [](const OwnSite& site) {
     if (site.shared.num_configs == 1 || site.shared.pinned) return false;
-    return !site.reported ||
-           (site.index && ((site.ready && !site.reported_ready) ||
-                           !std::all_of(site.wrong.begin(), site.wrong.end(), [&](const auto& one) {
-                             return site.reported_wrong.contains(one.first);
-                           })));
+    return !site.reported || (site.index && ((site.ready && !site.reported_ready) ||
+                                             !std::ranges::all_of(site.wrong, [&](const auto& one) {
+                                               return site.reported_wrong.contains(one.first);
+                                             })));
   });
 }
 

@@ -1,6 +1,5 @@
 // The answers to a rank about its region, and how it waits for them.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 

@@ -116,7 +116,7 @@ void Confirmation::start_leaving_out() {
   std::vector<SiteIndex> order = sites_.changed();
   // The winner that seems to gain least is the likeliest to be of no use, and those after it are
   // compared without it.
-  std::stable_sort(order.begin(), order.end(), [&](SiteIndex a, SiteIndex b) {
+  std::ranges::stable_sort(order, [&](SiteIndex a, SiteIndex b) {
     return sites_[a].gain(options_.selection) < sites_[b].gain(options_.selection);
   });
   left_out_pairs_ = static_cast<int>(most_left_out_passes / (2 * order.size()));
@@ -132,16 +132,14 @@ bool Confirmation::is_clear(const TuningSite& site) {
   const std::vector<double> without = trials[site.base()].measured();
   constexpr std::size_t least_samples = 3;
   return with.size() >= least_samples && without.size() >= least_samples &&
-         *std::max_element(with.begin(), with.end()) <
-             *std::min_element(without.begin(), without.end());
+         *std::ranges::max_element(with) < *std::ranges::min_element(without);
 }
 
 void Confirmation::leave_out_next() {
   left_out_.reset();
   tried_ = sites_.changed();
-  std::erase_if(to_leave_out_, [&](SiteIndex index) {
-    return std::find(tried_.begin(), tried_.end(), index) == tried_.end();
-  });
+  std::erase_if(to_leave_out_,
+                [&](SiteIndex index) { return std::ranges::find(tried_, index) == tried_.end(); });
   if (tried_.size() > 1 && !to_leave_out_.empty()) {
     left_out_ = to_leave_out_.front();
     ConfirmLimits limits = usual_limits();
@@ -192,10 +190,9 @@ void Confirmation::keep_shown() {
 void Confirmation::drop_least_gain() {
   const std::vector<SiteIndex> changed = sites_.changed();
   if (changed.empty()) return;
-  const auto least =
-      std::min_element(changed.begin(), changed.end(), [&](SiteIndex a, SiteIndex b) {
-        return sites_[a].gain(options_.selection) < sites_[b].gain(options_.selection);
-      });
+  const auto least = std::ranges::min_element(changed, [&](SiteIndex a, SiteIndex b) {
+    return sites_[a].gain(options_.selection) < sites_[b].gain(options_.selection);
+  });
   sites_.drop_to_base(*least);
 }
 

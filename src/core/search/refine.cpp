@@ -53,8 +53,7 @@ std::vector<Assignment> Refine::arms_of(const Move& move) const {
       pairs.emplace_back(behind, std::move(arm));
     }
   }
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(pairs, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < std::min(pairs.size(), most_pairs); ++i)
     arms.push_back(std::move(pairs[i].second));
   return arms;
@@ -82,7 +81,7 @@ void Refine::note_distances(const Racing& racing) {
   const double best = race.relative_to_first(race.best());
   for (std::size_t arm = 0; arm < racing.arms.size(); ++arm) {
     const auto& candidates = sites_[site].candidates;
-    const auto at = std::find(candidates.begin(), candidates.end(), racing.arms[arm][site]);
+    const auto at = std::ranges::find(candidates, racing.arms[arm][site]);
     const double relative = race.relative_to_first(arm);
     if (at == candidates.end() || std::isnan(relative)) continue;
     behind_[site][static_cast<std::size_t>(at - candidates.begin())] = relative / best - 1;
@@ -160,7 +159,7 @@ bool Refine::race_jointly(const Assignment& before) {
 Assignment Refine::without_excluded(Assignment configs) const {
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const auto& gone = excluded_[i];
-    if (std::find(gone.begin(), gone.end(), configs[i]) != gone.end()) configs[i] = 0;
+    if (std::ranges::find(gone, configs[i]) != gone.end()) configs[i] = 0;
   }
   return configs;
 }
@@ -179,7 +178,7 @@ void Refine::take_in(const Racing& racing, const Assignment& before) {
 
 void Refine::exclude(std::size_t site, std::uint32_t config) {
   auto& candidates = sites_[site].candidates;
-  const auto at = std::find(candidates.begin(), candidates.end(), config);
+  const auto at = std::ranges::find(candidates, config);
   if (at != candidates.end()) {
     behind_[site].erase(behind_[site].begin() + (at - candidates.begin()));
     candidates.erase(at);

@@ -1,6 +1,5 @@
 #include "core/search/site_progress.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -103,7 +103,7 @@ PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
   PendingPass pass;
   pass.stage = stage_;
   if (stage_ == Stage::Finished) {
-    if (std::any_of(sites_.begin(), sites_.end(), [](const auto& site) { return !site.ready; }))
+    if (std::ranges::any_of(sites_, [](const auto& site) { return !site.ready; }))
       plan.waiting = Waiting::Builds;
   } else if (bounded && budget_.trials_cost_too_much()) {
     plan.waiting = Waiting::Budget;
@@ -171,7 +171,7 @@ void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
     sites_[index].last_launched = sites_.table_passes();
   }
   const auto among = [](std::span<const SiteIndex> list, SiteIndex index) {
-    return std::find(list.begin(), list.end(), index) != list.end();
+    return std::ranges::find(list, index) != list.end();
   };
   bool any_failed = false;
   for (const SiteIndex index : failed) {
@@ -306,8 +306,8 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
     time_out(seen.site, seen.config, 0, took(seen));
     seconds = std::numeric_limits<double>::infinity();
   }
-  const bool is_default = std::all_of(pass.configs.begin(), pass.configs.end(),
-                                      [](std::uint32_t config) { return config == 0; });
+  const bool is_default =
+      std::ranges::all_of(pass.configs, [](std::uint32_t config) { return config == 0; });
   if (seconds > options_.trial_timeout && !is_default)
     seconds = std::numeric_limits<double>::infinity();
   experiment_.settle(pass.slot, {seconds, pass.situation});
@@ -323,8 +323,7 @@ void Tuning::Engine::abandon_open_pass() {
 }
 
 bool Tuning::Engine::finished() const {
-  return stage_ == Stage::Finished &&
-         std::none_of(sites_.begin(), sites_.end(), [this](const TuningSite& site) {
+  return stage_ == Stage::Finished && std::ranges::none_of(sites_, [this](const TuningSite& site) {
            return !site.trivial && !site.generation && (!site.ready || wants_generation(site));
          });
 }

@@ -125,12 +125,11 @@ std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() con
       const auto came = [](double sample) { return !std::isnan(sample); };
       if (site.progress) {
         const Trial& trial = site.progress->trials()[config];
-        if (std::any_of(trial.samples.begin(), trial.samples.end(), came) ||
-            std::any_of(trial.warmup.begin(), trial.warmup.end(), came))
+        if (std::ranges::any_of(trial.samples, came) || std::ranges::any_of(trial.warmup, came))
           continue;
       }
       const std::pair one{index, config};
-      if (std::find(tried.begin(), tried.end(), one) == tried.end()) tried.push_back(one);
+      if (std::ranges::find(tried, one) == tried.end()) tried.push_back(one);
     }
   }
   return tried;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/search/selection.hpp"
 #include "core/search/tuning_engine.hpp"
@@ -55,8 +54,8 @@ bool Tuning::Engine::wants_generation(const TuningSite& site) const {
 }
 
 bool Tuning::Engine::start_generation() {
-  if (std::none_of(sites_.begin(), sites_.end(),
-                   [this](const TuningSite& site) { return wants_generation(site); })) {
+  if (std::ranges::none_of(sites_,
+                           [this](const TuningSite& site) { return wants_generation(site); })) {
     return false;
   }
   sites_.start_generation();
@@ -74,14 +73,14 @@ void Tuning::Engine::enter(Stage stage) {
 }
 
 bool Tuning::Engine::table_has_work() const {
-  return std::any_of(sites_.begin(), sites_.end(), [this](const TuningSite& site) {
+  return std::ranges::any_of(sites_, [this](const TuningSite& site) {
     return sites_.is_current(site) && site.progress && !site.settled && !sites_.stalled(site) &&
            site.progress->next().kind == Step::Kind::Run;
   });
 }
 
 bool Tuning::Engine::a_site_waits() const {
-  return std::any_of(sites_.begin(), sites_.end(), [this](const TuningSite& site) {
+  return std::ranges::any_of(sites_, [this](const TuningSite& site) {
     return sites_.is_current(site) && site.progress && !site.settled &&
            site.progress->next().kind == Step::Kind::Wait;
   });
@@ -161,9 +160,8 @@ void Tuning::Engine::settle_sites(bool even_unfinished) {
     }
     const SelectedConfig choice = select_winner(costs, spreads, options_.margin);
     sites_.choose(index, choice.config);
-    const bool beats_any = std::any_of(trials.begin(), trials.end(), [](const Trial& trial) {
-      return trial.status == TrialStatus::CutOff;
-    });
+    const bool beats_any = std::ranges::any_of(
+        trials, [](const Trial& trial) { return trial.status == TrialStatus::CutOff; });
     site.reason =
         choice.reason == WinnerReason::Failed && beats_any ? WinnerReason::Fastest : choice.reason;
   }
@@ -177,9 +175,7 @@ void Tuning::Engine::finish_table() {
             " passes; sites without a config shown to be better keep their default.");
   }
   settle_sites(true);
-  const bool in_pieces =
-      options_.confirm && std::any_of(sites_.begin(), sites_.end(),
-                                      [](const TuningSite& site) { return site.in_pieces; });
+  const bool in_pieces = options_.confirm && std::ranges::any_of(sites_, &TuningSite::in_pieces);
   if ((options_.refine || in_pieces) && !budget_.is_spent(false) &&
       refinement_.start(bounded_, region_noise())) {
     enter(Stage::Refine);

@@ -40,8 +40,7 @@ void Tuning::Engine::settle_suspect(const PendingPass& pass) {
     return;
   }
   const SiteIndex site = pass.suspect->site;
-  const bool was_tried =
-      std::find(pass.launched.begin(), pass.launched.end(), site) != pass.launched.end();
+  const bool was_tried = std::ranges::find(pass.launched, site) != pass.launched.end();
   if (!was_tried && ++suspects_.front().passes < options_.stall_passes) return;
   // A config that could not be tried alone is not tried beside others.
   if (!was_tried && sites_[site].progress && give_up_config(site, pass.suspect->config))
@@ -78,8 +77,7 @@ void Tuning::Engine::take_stored(SiteIndex index) {
   std::erase_if(site.spec.stored->untried,
                 [&](std::uint32_t config) { return site.failed.contains(config); });
   const auto& suspects = site.spec.suspicions.suspects;
-  site.suspected =
-      winner != 0 && std::find(suspects.begin(), suspects.end(), winner) != suspects.end();
+  site.suspected = winner != 0 && std::ranges::find(suspects, winner) != suspects.end();
   // A suspect of those is found out about by the whole region's time, as any other config of them.
   const bool is_lost = site.suspected && site.spec.objective == Objective::Region;
   if (site.failed.contains(winner) || is_lost) {

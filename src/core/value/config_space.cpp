@@ -17,7 +17,7 @@ class Distinct {
   void add(Config config) {
     if (!texts_.insert(config.to_string()).second) return;
     if (!configs_.empty() && !same_order(configs_.front(), config) &&
-        std::find(configs_.begin(), configs_.end(), config) != configs_.end()) {
+        std::ranges::find(configs_, config) != configs_.end()) {
       return;
     }
     configs_.push_back(std::move(config));
@@ -68,8 +68,7 @@ ConfigSpace& ConfigSpace::default_config(Config config) {
 }
 
 bool ConfigSpace::keeps(const Config& config) const {
-  return std::all_of(constraints_.begin(), constraints_.end(),
-                     [&](const Constraint& keep) { return keep(config); });
+  return std::ranges::all_of(constraints_, [&](const Constraint& keep) { return keep(config); });
 }
 
 std::vector<Config> ConfigSpace::configs() const {

@@ -48,8 +48,8 @@ void EventPool::give_back(const PooledEvent& event) noexcept {
   if (!event) return;
   try {
     const std::lock_guard lock(mutex_);
-    auto free = std::find_if(free_.begin(), free_.end(),
-                             [&](const Free& one) { return one.context == event.context; });
+    auto free =
+        std::ranges::find_if(free_, [&](const Free& one) { return one.context == event.context; });
     if (free == free_.end()) free = free_.insert(free_.end(), Free{event.context, {}});
     free->events.push_back(event.event);
   } catch (...) {  // no memory: one event is never used again
@@ -58,9 +58,7 @@ void EventPool::give_back(const PooledEvent& event) noexcept {
 
 void EventPool::forget_context(CUcontext context) noexcept {
   const std::lock_guard lock(mutex_);
-  free_.erase(std::remove_if(free_.begin(), free_.end(),
-                             [&](const Free& free) { return free.context == context; }),
-              free_.end());
+  std::erase_if(free_, [&](const Free& free) { return free.context == context; });
 }
 
 }  // namespace contextune::gpu

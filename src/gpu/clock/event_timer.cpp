@@ -37,8 +37,8 @@ void EventTimer::launch_end(std::uint64_t tag, StreamHandle stream) noexcept {
   Pair pair;
   {
     const std::lock_guard lock(mutex_);
-    const auto started = std::find_if(started_.begin(), started_.end(),
-                                      [&](const Pair& one) { return one.tag == tag; });
+    const auto started =
+        std::ranges::find_if(started_, [&](const Pair& one) { return one.tag == tag; });
     if (started == started_.end()) return;
     pair = *started;
     started_.erase(started);
@@ -68,9 +68,8 @@ EventTimer::Read EventTimer::read(const Pair& pair, TimedWork& work) {
   }
   const double duration = static_cast<double>(milliseconds) * 1e-3;
 
-  auto anchor = std::find_if(anchors_.begin(), anchors_.end(), [&](const Anchor& one) {
-    return one.event.context == pair.start.context;
-  });
+  auto anchor = std::ranges::find_if(
+      anchors_, [&](const Anchor& one) { return one.event.context == pair.start.context; });
   double start = 0;
   bool moves = anchor == anchors_.end();
   if (moves) {
@@ -128,9 +127,8 @@ void EventTimer::collect(std::vector<TimedWork>& work) {
         ++lost;
         break;
     }
-    const bool is_anchor = std::any_of(anchors_.begin(), anchors_.end(), [&](const Anchor& anchor) {
-      return anchor.event.event == pair.start.event;
-    });
+    const bool is_anchor = std::ranges::any_of(
+        anchors_, [&](const Anchor& anchor) { return anchor.event.event == pair.start.event; });
     finish(pair, is_anchor);
   }
   const std::lock_guard lock(mutex_);
@@ -147,14 +145,11 @@ void EventTimer::forget_context(CUcontext context) noexcept {
   const auto theirs = [&](const Pair& pair) { return pair.start.context == context; };
   const std::lock_guard reading(reading_);
   const std::lock_guard lock(mutex_);
-  started_.erase(std::remove_if(started_.begin(), started_.end(), theirs), started_.end());
+  std::erase_if(started_, theirs);
   const auto first = std::remove_if(pending_.begin(), pending_.end(), theirs);
   dropped_ += static_cast<std::uint64_t>(pending_.end() - first);
   pending_.erase(first, pending_.end());
-  anchors_.erase(
-      std::remove_if(anchors_.begin(), anchors_.end(),
-                     [&](const Anchor& anchor) { return anchor.event.context == context; }),
-      anchors_.end());
+  std::erase_if(anchors_, [&](const Anchor& anchor) { return anchor.event.context == context; });
   pool_.forget_context(context);
 }
 

@@ -47,14 +47,13 @@ void EventSpanTimer::touch(StreamHandle stream) noexcept {
 void EventSpanTimer::add(StreamHandle handle, bool work_is_issued) {
   const auto self = is_per_thread(handle) ? std::this_thread::get_id() : std::thread::id{};
   const CUcontext own = is_default(handle) ? context_of(driver_, cuda(handle)) : nullptr;
-  auto stream = std::find_if(entry_.streams.begin(), entry_.streams.end(), [&](const Stream& one) {
+  auto stream = std::ranges::find_if(entry_.streams, [&](const Stream& one) {
     return one.handle == handle && one.thread == self && one.context == own;
   });
   if (stream == entry_.streams.end()) {
     const CUcontext context = own != nullptr ? own : context_of(driver_, cuda(handle));
-    const bool known =
-        std::any_of(entry_.starts.begin(), entry_.starts.end(),
-                    [&](const PooledEvent& start) { return start.context == context; });
+    const bool known = std::ranges::any_of(
+        entry_.starts, [&](const PooledEvent& start) { return start.context == context; });
     if (!known) {
       const PooledEvent start = pool_.record(cuda(handle));
       if (!start) {
@@ -198,24 +197,20 @@ void EventSpanTimer::forget_stream(StreamHandle handle) noexcept {
       entry_.valid = false;
     }
   }
-  entry_.streams.erase(
-      std::remove_if(entry_.streams.begin(), entry_.streams.end(),
-                     [&](const Stream& stream) { return stream.handle == handle; }),
-      entry_.streams.end());
+  std::erase_if(entry_.streams, [&](const Stream& stream) { return stream.handle == handle; });
 }
 
 void EventSpanTimer::forget_context(CUcontext context) noexcept {
   const auto theirs = [&](const PooledEvent& event) { return event.context == context; };
   const auto uses = [&](const Entry& entry) {
-    return std::any_of(entry.starts.begin(), entry.starts.end(), theirs) ||
-           std::any_of(entry.ends.begin(), entry.ends.end(), theirs);
+    return std::ranges::any_of(entry.starts, theirs) || std::ranges::any_of(entry.ends, theirs);
   };
   if (inside_ && uses(entry_)) {
     entry_ = Entry{};
     inside_ = false;
   }
-  pending_.erase(std::remove_if(pending_.begin(), pending_.end(), uses), pending_.end());
-  last_ends_.erase(std::remove_if(last_ends_.begin(), last_ends_.end(), theirs), last_ends_.end());
+  std::erase_if(pending_, uses);
+  std::erase_if(last_ends_, theirs);
   pool_.forget_context(context);
 }
 

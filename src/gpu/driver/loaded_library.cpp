@@ -49,8 +49,7 @@ std::vector<std::string> loaded_libraries(std::string_view prefix) {
 std::vector<std::string> cuda_library_folders(std::string_view package) {
   std::vector<std::string> folders;
   const auto add = [&](const std::string& folder) {
-    if (std::find(folders.begin(), folders.end(), folder) == folders.end())
-      folders.push_back(folder);
+    if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
   };
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     const char* root = variable(name);

@@ -33,8 +33,7 @@ bool NvrtcLibrary::knows(int compute_capability) const {
   if (nvrtcGetNumSupportedArchs_(&count) != NVRTC_SUCCESS || count <= 0) return false;
   std::vector<int> architectures(static_cast<std::size_t>(count));
   if (nvrtcGetSupportedArchs_(architectures.data()) != NVRTC_SUCCESS) return false;
-  return std::find(architectures.begin(), architectures.end(), compute_capability) !=
-         architectures.end();
+  return std::ranges::find(architectures, compute_capability) != architectures.end();
 }
 
 CompiledSource NvrtcLibrary::compile(const std::string& path, const std::string& source,

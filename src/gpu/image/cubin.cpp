@@ -102,9 +102,8 @@ class Cubin {
   }
 
   bool read_symbols() {
-    const auto found = std::find_if(sections_.begin(), sections_.end(), [](const Elf64_Shdr& one) {
-      return one.sh_type == SHT_SYMTAB;
-    });
+    const auto found = std::ranges::find_if(
+        sections_, [](const Elf64_Shdr& one) { return one.sh_type == SHT_SYMTAB; });
     if (found == sections_.end()) return fails("it has no symbols");
     if (found->sh_entsize != sizeof(Elf64_Sym) || found->sh_link >= sections_.size()) {
       return fails("its symbols are of another form");
@@ -180,8 +179,7 @@ class Cubin {
     const Elf64_Shdr& header = sections_[section];
     std::vector<Extent>& extents = named_[section];
     if (header.sh_size == 0 || kind_of(section) != VariableKind::Device) return true;
-    std::sort(extents.begin(), extents.end(),
-              [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+    std::ranges::sort(extents, {}, &Extent::begin);
     const std::uint64_t padding = std::max<std::uint64_t>(header.sh_addralign, 1);
     std::uint64_t reached = 0;
     for (const Extent& one : extents) {
@@ -228,8 +226,7 @@ class Cubin {
 
   bool names_differ() {
     auto& variables = code_.variables;
-    std::sort(variables.begin(), variables.end(),
-              [](const ImageVariable& a, const ImageVariable& b) { return a.name < b.name; });
+    std::ranges::sort(variables, {}, &ImageVariable::name);
     for (std::size_t i = 1; i < variables.size(); ++i) {
       // The driver finds one of them only.
       if (variables[i].name == variables[i - 1].name && !is_compilers_constant(variables[i].name)) {

@@ -189,8 +189,7 @@ class CodeReader {
           is_code(one) || one.sh_type == type_of_facts || one.sh_type == SHT_SYMTAB;
       parts.push_back({one.sh_offset, one.sh_offset + one.sh_size, changes});
     }
-    std::sort(parts.begin(), parts.end(),
-              [](const Part& a, const Part& b) { return a.begin < b.begin; });
+    std::ranges::sort(parts, {}, &Part::begin);
     std::uint64_t reached = 0;
     std::uint64_t changes_reached = 0;
     for (const Part& one : parts) {
@@ -202,9 +201,8 @@ class CodeReader {
   }
 
   bool read_symbols() {
-    const auto found = std::find_if(sections_.begin(), sections_.end(), [](const Elf64_Shdr& one) {
-      return one.sh_type == SHT_SYMTAB;
-    });
+    const auto found = std::ranges::find_if(
+        sections_, [](const Elf64_Shdr& one) { return one.sh_type == SHT_SYMTAB; });
     if (found == sections_.end()) return fails("it has no symbols");
     if (found->sh_entsize != sizeof(Elf64_Sym) || found->sh_link >= sections_.size()) {
       return fails("its symbols are of another form");

@@ -32,8 +32,7 @@ std::optional<KernelImage> read_simulated(const std::string& text) {
       code.code[variable.name] = hash_of(word.substr(0, word.find_last_not_of(" \t\r") + 1));
     }
   }
-  std::sort(code.variables.begin(), code.variables.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(code.variables, [](const auto& a, const auto& b) { return a.name < b.name; });
   code.variables.erase(std::unique(code.variables.begin(), code.variables.end(),
                                    [](const auto& a, const auto& b) { return a.name == b.name; }),
                        code.variables.end());

@@ -1,8 +1,6 @@
 #include "gpu/image/loaded_image.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

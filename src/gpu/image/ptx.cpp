@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <limits>
 #include <utility>
 
 #include "core/value/stable_hash.hpp"

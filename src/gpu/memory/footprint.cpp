@@ -15,8 +15,7 @@ std::size_t num_blocks_of(std::size_t bytes) {
 }  // namespace
 
 Footprint::Footprint(std::vector<MemoryRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const MemoryRange& a, const MemoryRange& b) { return a.begin < b.begin; });
+  std::ranges::sort(ranges, {}, &MemoryRange::begin);
   for (const MemoryRange& range : ranges) {
     if (range.bytes == 0) continue;
     if (range.end() < range.begin) throw Error("a range of memory ends behind the last address");

@@ -79,9 +79,8 @@ std::optional<collective::AllToAll> OfferedOperations::exchange(int ranks) const
 const void* OfferedOperations::only_communicator() const noexcept {
   if (count_ == 0 || !keeps_all_) return nullptr;
   const void* const only = kept_.front().communicator;
-  const bool several = std::any_of(kept().begin(), kept().end(), [&](const OfferedOperation& one) {
-    return one.communicator != only;
-  });
+  const bool several = std::ranges::any_of(
+      kept(), [&](const OfferedOperation& one) { return one.communicator != only; });
   return several ? nullptr : only;
 }
 

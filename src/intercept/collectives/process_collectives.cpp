@@ -79,7 +79,7 @@ std::span<const DecisionMade> ProcessCollectives::made() noexcept {
 
 bool ProcessCollectives::any_under_way() const noexcept {
   return others_under_way_.load(std::memory_order_seq_cst) != 0 ||
-         std::any_of(inside_.begin(), inside_.end(), [](const CallsUnderWay& calls) {
+         std::ranges::any_of(inside_, [](const CallsUnderWay& calls) {
            return calls.count.load(std::memory_order_seq_cst) != 0;
          });
 }
@@ -233,8 +233,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
       made.connection_bytes = memory_->allocations().device_bytes_since(this_call.last_allocation);
   if (lone || ends_group(call)) {
     if (offers && this_call.num_made == 0) region->nobody_is_asked(call.tuner);
-    if (untunable && std::none_of(made().begin(), made().end(), &is_exchange))
-      region->saw_untunable(*untunable);
+    if (untunable && std::ranges::none_of(made(), &is_exchange)) region->saw_untunable(*untunable);
   }
   region->made(made(), this_call.counts && call.result == 0, now_seconds() - this_call.begun);
   for (const DecisionMade& one : made())
@@ -248,8 +247,8 @@ bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
     return calls.count.load(std::memory_order_seq_cst) != 0;
   };
   // Any call may be about a communicator of which only the number is known.
-  const bool busy = handle == nullptr ? std::any_of(inside_.begin(), inside_.end(), is_busy)
-                                      : is_busy(inside_[slot_of(handle)]);
+  const bool busy =
+      handle == nullptr ? std::ranges::any_of(inside_, is_busy) : is_busy(inside_[slot_of(handle)]);
   return !busy && confused_[slot_of_context(key.communicator)].load() != key.communicator;
 }
 

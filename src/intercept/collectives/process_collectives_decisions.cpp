@@ -1,5 +1,4 @@
 // The answers to NCCL's questions, and the leases that they come from.
-#include <algorithm>
 #include <thread>
 
 #include "collective/apply_decision.hpp"

@@ -45,9 +45,8 @@ struct ThreadCollectives {
 
   /// Whether the region need not be told again what NCCL's table said of the key.
   [[nodiscard]] bool is_described(const collective::LeaseKey& key) const noexcept {
-    return std::any_of(described.begin(), described.end(), [&](const Described& one) {
-      return one.region == region && one.key == key;
-    });
+    return std::ranges::any_of(
+        described, [&](const Described& one) { return one.region == region && one.key == key; });
   }
   void note_described(const collective::LeaseKey& key) noexcept {
     described[num_described++ % most_described] = {key, region};

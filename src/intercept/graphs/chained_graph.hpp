@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <set>
-#include <string>
 
 #include "gpu/driver/driver.hpp"
 #include "intercept/program/graph_nodes.hpp"

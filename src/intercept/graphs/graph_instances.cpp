@@ -8,9 +8,8 @@ namespace contextune::intercept {
 
 const GraphInstance* GraphInstances::find(const void* owner,
                                           const std::vector<std::uint32_t>& configs) {
-  const auto place = std::find_if(all_.begin(), all_.end(), [&](const GraphInstance& one) {
-    return one.owner == owner && one.configs == configs;
-  });
+  const auto place = std::ranges::find_if(
+      all_, [&](const GraphInstance& one) { return one.owner == owner && one.configs == configs; });
   if (place == all_.end()) return nullptr;
   all_.splice(all_.begin(), all_, place);
   return &all_.front();

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "intercept/measuring/graph_work.hpp"

@@ -12,8 +12,7 @@ bool GraphRecord::arrived(const TimedWork& kernel) {
 
 std::vector<GraphRecord::Share> GraphRecord::shares() const {
   std::vector<TimedWork> ran = kernels_;
-  std::stable_sort(ran.begin(), ran.end(),
-                   [](const TimedWork& a, const TimedWork& b) { return a.start < b.start; });
+  std::ranges::stable_sort(ran, {}, &TimedWork::start);
   std::map<std::uint64_t, std::vector<double>> times;  // by shape, in the order of their starts
   for (const TimedWork& one : ran) times[one.shape].push_back(one.end - one.start);
   for (const std::uint64_t shape : work_->tied) {

@@ -6,8 +6,7 @@ namespace contextune::intercept {
 
 bool ArrayTable::has_surfaces() const noexcept {
   const std::lock_guard lock(mutex_);
-  return std::any_of(arrays_.begin(), arrays_.end(),
-                     [](const auto& one) { return one.second.surface; });
+  return std::ranges::any_of(arrays_, [](const auto& one) { return one.second.surface; });
 }
 
 void ArrayTable::add(const void* handle, CUcontext context, bool surface) noexcept {

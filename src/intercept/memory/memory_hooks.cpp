@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "gpu/driver/driver.hpp"
 #include "intercept/host/entry_form.hpp"

@@ -21,8 +21,7 @@ class OwnBytes {
         std::max<std::ptrdiff_t>(0, on_device_[static_cast<std::size_t>(device)].load()));
   }
   [[nodiscard]] bool any() const noexcept {
-    return std::any_of(on_device_.begin(), on_device_.end(),
-                       [](const auto& bytes) { return bytes.load() > 0; });
+    return std::ranges::any_of(on_device_, [](const auto& bytes) { return bytes.load() > 0; });
   }
 
  private:

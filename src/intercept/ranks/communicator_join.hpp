@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "gpu/driver/driver.hpp"
 #include "rank/meeting/gathered_rendezvous.hpp"
 #include "rank/meeting/rendezvous.hpp"

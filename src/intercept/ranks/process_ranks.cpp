@@ -106,9 +106,8 @@ std::uint64_t number_of_region(const std::string& region) {
 /// How many ranks of the communicator are in this process, as far as NCCL asks about them.
 std::uint32_t ranks_here(std::uint64_t communicator) {
   const auto all = collective_calls().tuned();
-  return static_cast<std::uint32_t>(std::count_if(
-      all.begin(), all.end(),
-      [&](const collective::TunedCommunicator& one) { return one.id == communicator; }));
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      all, [&](const collective::TunedCommunicator& one) { return one.id == communicator; }));
 }
 
 }  // namespace
@@ -202,9 +201,8 @@ bool ProcessRanks::is_first_on_host(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(mutex_);
   if (ranks.empty() || coordinator_ == nullptr) return local_rank_ == 0;
   const std::uint32_t own = coordinator_->rank();
-  return std::none_of(ranks.begin(), ranks.end(), [&](std::uint32_t other) {
-    return other < own && own - other <= local_rank_;
-  });
+  return std::ranges::none_of(
+      ranks, [&](std::uint32_t other) { return other < own && own - other <= local_rank_; });
 }
 
 rank::Standing ProcessRanks::standing() {
@@ -349,10 +347,9 @@ bool ProcessRanks::covers_all_peers(Distributed distributed) {
 Companions ProcessRanks::companions(const SharedTuningSettings& region, Distributed distributed,
                                     std::span<const DecisionStanding> used) {
   Companions all;
-  const bool all_here =
-      !used.empty() && std::all_of(used.begin(), used.end(), [](const DecisionStanding& one) {
-        return one.here >= one.ranks;
-      });
+  const bool all_here = !used.empty() && std::ranges::all_of(used, [](const DecisionStanding& one) {
+    return one.here >= one.ranks;
+  });
   const std::lock_guard lock(mutex_);
   if (all_here) {
     if (own_devices_ == nullptr) own_devices_ = meet({});

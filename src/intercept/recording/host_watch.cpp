@@ -26,12 +26,11 @@ bool read(std::uintptr_t begin, std::size_t bytes, Buffer& buffer) {
 }
 
 bool is_known(const Recording& recording, std::uintptr_t begin, std::size_t bytes) {
-  return std::any_of(recording.operations.begin(), recording.operations.end(),
-                     [&](const Operation& operation) {
-                       if (!operation.host) return false;
-                       const auto other = reinterpret_cast<std::uintptr_t>(operation.host->program);
-                       return begin < other + operation.host->size_bytes && other < begin + bytes;
-                     });
+  return std::ranges::any_of(recording.operations, [&](const Operation& operation) {
+    if (!operation.host) return false;
+    const auto other = reinterpret_cast<std::uintptr_t>(operation.host->program);
+    return begin < other + operation.host->size_bytes && other < begin + bytes;
+  });
 }
 
 }  // namespace

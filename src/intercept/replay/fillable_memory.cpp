@@ -29,7 +29,7 @@ void FillableMemory::find(RegionAccess access, VisitRanks& ranks) {
                                                : Filling::Some;
   const auto all = ranks.exchange(true, static_cast<std::uint32_t>(own)).numbers;
   const auto any = [&](Filling filling) {
-    return std::find(all.begin(), all.end(), static_cast<std::uint32_t>(filling)) != all.end();
+    return std::ranges::find(all, static_cast<std::uint32_t>(filling)) != all.end();
   };
   fills_ = any(Filling::Some) && !any(Filling::Unknown);
 }
@@ -70,10 +70,9 @@ FillableMemory::Ranges FillableMemory::ranges_for_unknown(const Site& site) cons
 bool FillableMemory::is_covered(const Site& site, const Ranges& filled) const {
   const auto found = access_.sites.find(&site);
   return fills_ && found != access_.sites.end() && found->second.unknown.empty() &&
-         std::all_of(found->second.written.begin(), found->second.written.end(),
-                     [&](const gpu::MemoryRange& range) {
-                       return std::find(filled.begin(), filled.end(), range) != filled.end();
-                     });
+         std::ranges::all_of(found->second.written, [&](const gpu::MemoryRange& range) {
+           return std::ranges::find(filled, range) != filled.end();
+         });
 }
 
 std::string FillableMemory::why_not_covered(const Site& site, std::uint32_t config) const {
@@ -92,9 +91,8 @@ std::string FillableMemory::why_not_on_own_results(const std::vector<const Site*
   const auto dirty = memory_.dirty();
   if (dirty.empty()) return {};  // each run is on what it left itself
   if (!access_.unknown.empty()) return access_.unknown;
-  if (!std::all_of(dirty.begin(), dirty.end(), [this](const gpu::MemoryRange& block) {
-        return is_within(block, access_.free);
-      }))
+  if (!std::ranges::all_of(
+          dirty, [this](const gpu::MemoryRange& block) { return is_within(block, access_.free); }))
     return "memory that it changes may decide where it goes";
   if (!fills_ || free_.size() != access_.free.size()) return "not all that it may write has a copy";
   for (const Site* site : sites) {

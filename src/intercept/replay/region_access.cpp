@@ -184,9 +184,8 @@ class Finder {
   std::optional<gpu::VariableRange> variable_at(const KernelAccess::Place& place,
                                                 const KnownKernel& kernel) {
     const auto use = services().variables.of(kernel.identity);
-    const auto found =
-        std::find_if(use->variables.begin(), use->variables.end(),
-                     [&](const gpu::VariableRange& one) { return one.name == place.variable; });
+    const auto found = std::ranges::find_if(
+        use->variables, [&](const gpu::VariableRange& one) { return one.name == place.variable; });
     return found == use->variables.end() ? std::nullopt : std::optional(*found);
   }
 
@@ -202,8 +201,8 @@ class Finder {
     std::vector<std::uint64_t> words;
     if (place.variable.empty()) {
       words = words_at(place, kernel, launch);
-      found.is_nothing = !words.empty() && std::all_of(words.begin(), words.end(),
-                                                       [](std::uint64_t one) { return one == 0; });
+      found.is_nothing =
+          !words.empty() && std::ranges::all_of(words, [](std::uint64_t one) { return one == 0; });
     } else if (const auto variable = variable_at(place, kernel)) {
       found.is_nothing = variable->kind == gpu::VariableKind::Constant;
       if (!found.is_nothing) words.push_back(variable->address);
@@ -245,7 +244,7 @@ class Finder {
     if (of_site.unknown.empty()) of_site.unknown = why;
     const auto add = [&](std::vector<MemoryRange>& ranges, CUdeviceptr begin) {
       const MemoryRange range{begin, known_.at(begin).bytes};
-      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(range);
+      if (std::ranges::find(ranges, range) == ranges.end()) ranges.push_back(range);
     };
     for (std::uint32_t i = 0; i < kernel.identity.parameters.size(); ++i) {
       for (const std::uint64_t word :
@@ -287,17 +286,16 @@ class Finder {
       if (!may_be_filled(one)) steering.insert(begin);
     for (const Step& step : steps_) steering.insert(step.steers.begin(), step.steers.end());
     add_sources(steering);  // what steers is made of it
-    if (std::any_of(received_.begin(), received_.end(),
-                    [&](CUdeviceptr begin) { return steering.contains(begin); }))
+    if (std::ranges::any_of(received_, [&](CUdeviceptr begin) { return steering.contains(begin); }))
       return fail("data from other ranks decides where the region goes");
     std::set<CUdeviceptr> written;
     for (const Step& step : steps_) written.insert(step.writes.begin(), step.writes.end());
     for (const CUdeviceptr begin : written) {
       if (steering.contains(begin)) continue;
       found_.free.push_back({begin, known_.at(begin).bytes});
-      found_.reads_free = found_.reads_free ||
-                          std::any_of(steps_.begin(), steps_.end(),
-                                      [&](const Step& step) { return step.reads.contains(begin); });
+      found_.reads_free = found_.reads_free || std::ranges::any_of(steps_, [&](const Step& step) {
+                            return step.reads.contains(begin);
+                          });
     }
     for (auto& [site, of_site] : found_.sites)
       if (!of_site.unknown_configs.empty()) of_site.never_read = find_never_read(*site);
@@ -306,8 +304,8 @@ class Finder {
   /// All that the region makes any of it of.
   void add_sources(std::set<CUdeviceptr>& memory) const {
     const auto makes_any = [&](const Step& step) {
-      return std::any_of(step.writes.begin(), step.writes.end(),
-                         [&](CUdeviceptr begin) { return memory.contains(begin); });
+      return std::ranges::any_of(step.writes,
+                                 [&](CUdeviceptr begin) { return memory.contains(begin); });
     };
     for (bool more = true; more;) {
       more = false;

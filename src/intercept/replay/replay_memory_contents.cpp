@@ -9,7 +9,7 @@
 namespace contextune::intercept {
 
 bool ReplayMemory::is_copied(gpu::MemoryRange range) const {
-  return std::any_of(areas_.begin(), areas_.end(), [range](const Area& area) {
+  return std::ranges::any_of(areas_, [range](const Area& area) {
     if (!area.footprint.contains(range)) return false;
     const auto blocks = area.footprint.blocks_of(range);
     for (std::uint32_t block = blocks.first; block < blocks.end; ++block)
@@ -92,10 +92,9 @@ std::uint64_t ReplayMemory::change_in(std::span<const gpu::MemoryRange> ranges) 
   for (const Area& area : areas_) {
     for (const std::uint32_t block : area.dirty) {
       const gpu::MemoryRange at = area.footprint.block(block);
-      const bool counts =
-          ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const auto& range) {
-            return at.begin < range.end() && range.begin < at.end();
-          });
+      const bool counts = ranges.empty() || std::ranges::any_of(ranges, [&](const auto& range) {
+                            return at.begin < range.end() && range.begin < at.end();
+                          });
       if (!counts) continue;
       any = true;
       hash.add(static_cast<std::uint64_t>(at.begin));

@@ -1,7 +1,6 @@
 #include "intercept/replay/visit_trials.hpp"
 
 #include <functional>
-#include <utility>
 
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/host/clock.hpp"

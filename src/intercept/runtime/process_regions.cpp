@@ -35,14 +35,13 @@ void ProcessRegions::read_marks() {
 }
 
 bool ProcessRegions::has_marked_stretch() const noexcept {
-  return std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+  return std::ranges::any_of(marks_, [](const RegionMark& mark) {
     return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
   });
 }
 
 bool ProcessRegions::has_mark(RegionMark::Kind kind) const noexcept {
-  return std::any_of(marks_.begin(), marks_.end(),
-                     [kind](const RegionMark& mark) { return mark.kind == kind; });
+  return std::ranges::any_of(marks_, [kind](const RegionMark& mark) { return mark.kind == kind; });
 }
 
 LaunchRegion* ProcessRegions::find(std::string_view name) {

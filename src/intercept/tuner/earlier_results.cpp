@@ -26,11 +26,11 @@ EarlierResults::EarlierResults(ProcessStore& store, const std::string& region, c
       judging_(judging_for(std::move(judging), store.tunes())),
       said_to_(said_to),
       is_complete_(!entry_.sites.empty() && !suspects_stored() &&
-                   std::none_of(entry_.sites.begin(), entry_.sites.end(),
-                                [this](const auto& site) { return is_open_here(site); })) {}
+                   std::ranges::none_of(entry_.sites,
+                                        [this](const auto& site) { return is_open_here(site); })) {}
 
 bool EarlierResults::suspects_stored() const {
-  return std::any_of(entry_.sites.begin(), entry_.sites.end(), [this](const StoredSite& site) {
+  return std::ranges::any_of(entry_.sites, [this](const StoredSite& site) {
     return suspicion(site.name, site.key, site.winner) == store::TrialJournal::Suspicion::Suspect;
   });
 }
@@ -42,7 +42,7 @@ bool EarlierResults::is_blamed(const std::string& name, const Key& stored_key,
 
 bool EarlierResults::is_open_here(const StoredSite& stored) const {
   return is_open(stored, judging_) ||
-         std::any_of(stored.trials.begin(), stored.trials.end(), [&](const StoredTrial& trial) {
+         std::ranges::any_of(stored.trials, [&](const StoredTrial& trial) {
            return trial.status == TrialStatus::Crashed &&
                   !is_blamed(stored.name, stored.key, trial.config);
          });
@@ -86,10 +86,10 @@ const StoredSite* EarlierResults::site(const std::string& name, const Key& store
                                        std::span<const Config> configs) const {
   const StoredSite* known = store_.find(entry_, name, stored_key);
   const bool is_only_seen =
-      known == nullptr ||
-      (known->reason == WinnerReason::NoSamples &&
-       std::all_of(known->trials.begin(), known->trials.end(),
-                   [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; }));
+      known == nullptr || (known->reason == WinnerReason::NoSamples &&
+                           std::ranges::all_of(known->trials, [](const StoredTrial& trial) {
+                             return trial.status == TrialStatus::Untried;
+                           }));
   if (!is_only_seen) return known;
   const StoredSite* before = find_before_growth(entry_.sites, name, stored_key, configs);
   return before != nullptr ? before : known;
@@ -175,9 +175,8 @@ const StoredTrial* EarlierResults::trial(const std::string& name, const Key& sto
                                          std::size_t config) const {
   const StoredSite* const known = site(name, stored_key, configs);
   if (known == nullptr || config >= configs.size()) return nullptr;
-  const auto found =
-      std::find_if(known->trials.begin(), known->trials.end(),
-                   [&](const StoredTrial& one) { return one.config == configs[config]; });
+  const auto found = std::ranges::find_if(
+      known->trials, [&](const StoredTrial& one) { return one.config == configs[config]; });
   return found == known->trials.end() ? nullptr : &*found;
 }
 

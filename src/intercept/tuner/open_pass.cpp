@@ -1,6 +1,5 @@
 #include "intercept/tuner/open_pass.hpp"
 
-#include <algorithm>
 #include <mutex>
 
 namespace contextune::intercept {

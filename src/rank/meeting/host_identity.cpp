@@ -30,8 +30,8 @@ struct Candidate {
 bool is_bridge(std::string_view interface) {
   constexpr std::array<std::string_view, 6> prefixes{"docker", "br-", "virbr",
                                                      "veth",   "cni", "lxc"};
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [&](std::string_view prefix) { return interface.starts_with(prefix); });
+  return std::ranges::any_of(
+      prefixes, [&](std::string_view prefix) { return interface.starts_with(prefix); });
 }
 
 Candidate candidate_of(const ifaddrs& interface) {
@@ -65,8 +65,7 @@ std::vector<std::string> addresses_here() {
     Candidate candidate = candidate_of(*each);
     if (candidate.rating >= 0) candidates.push_back(std::move(candidate));
   }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.rating < b.rating; });
+  std::ranges::stable_sort(candidates, {}, &Candidate::rating);
   constexpr int loopback = 4;
   std::vector<std::string> addresses;
   for (Candidate& candidate : candidates) {

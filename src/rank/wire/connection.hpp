@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <asio.hpp>
 #include <cstddef>
 #include <cstdint>
