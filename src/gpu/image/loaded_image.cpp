@@ -1,6 +1,7 @@
 #include "gpu/image/loaded_image.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
