@@ -89,24 +89,10 @@ void write_submission(RankLog& log, std::string_view region, const SubmissionEve
                                {"launches", event.launches},
                                {"state", event.state},
                                {"run", event.run},
-                               {"most_runs", event.most_runs},
-                               {"chained", event.chained},
-                               {"held", event.held},
-                               {"batches", event.batches},
-                               {"late", event.late},
-                               {"graph_launches", event.graph_launches},
-                               {"in_graphs", event.in_graphs},
-                               {"graphs", event.graphs},
-                               {"chained_graphs", event.chained_graphs},
-                               {"chained_graph_launches", event.chained_graph_launches},
-                               {"chained_edges", event.chained_edges},
-                               {"images", event.images},
-                               {"kernels", event.kernels},
-                               {"images_left", event.images_left},
-                               {"images_unneeded", event.images_unneeded},
-                               {"kept_bytes", event.kept_bytes},
-                               {"load_us", event.load_seconds * 1e6},
-                               {"graph_bytes", event.graph_bytes}};
+                               {"most_runs", event.most_runs}};
+  for (const auto& [name, count] : submission_counts) fields.emplace_back(name, event.*count);
+  fields.emplace_back("load_us", event.load_seconds * 1e6);
+  fields.emplace_back("graph_bytes", event.graph_bytes);
   if (!event.ordinary.empty()) fields.emplace_back("ordinary", event.ordinary);
   if (!event.screened.empty()) fields.emplace_back("screened", event.screened);
   if (!event.why.empty()) fields.emplace_back("why", event.why);

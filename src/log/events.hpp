@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <contextune/options.hpp>
 
@@ -101,7 +102,7 @@ struct SubmissionEvent {
   std::string launches;  ///< at the end: "chained gathered=16"
   /// "settled", "open", "pinned", in "turns", "nothing" repeats, or another way was "fatal" to an
   /// earlier run
-  std::string_view state;
+  std::string state;
   int run = 0;                ///< that searches, counted from 1; 0: none does
   int most_runs = 0;          ///< that search
   std::uint64_t chained = 0;  ///< launches in the stream
@@ -126,6 +127,24 @@ struct SubmissionEvent {
   std::string why;       ///< it is settled so: a clause
   bool simulated = false;
 };
+
+/// Counts by the names of their fields, as a line has them one after another.
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t SubmissionEvent::*>, 15>
+    submission_counts{{{"chained", &SubmissionEvent::chained},
+                       {"held", &SubmissionEvent::held},
+                       {"batches", &SubmissionEvent::batches},
+                       {"late", &SubmissionEvent::late},
+                       {"graph_launches", &SubmissionEvent::graph_launches},
+                       {"in_graphs", &SubmissionEvent::in_graphs},
+                       {"graphs", &SubmissionEvent::graphs},
+                       {"chained_graphs", &SubmissionEvent::chained_graphs},
+                       {"chained_graph_launches", &SubmissionEvent::chained_graph_launches},
+                       {"chained_edges", &SubmissionEvent::chained_edges},
+                       {"images", &SubmissionEvent::images},
+                       {"kernels", &SubmissionEvent::kernels},
+                       {"images_left", &SubmissionEvent::images_left},
+                       {"images_unneeded", &SubmissionEvent::images_unneeded},
+                       {"kept_bytes", &SubmissionEvent::kept_bytes}}};
 
 void write_start(RankLog& log, const StartEvent& event) noexcept;
 /// A region's first entry.

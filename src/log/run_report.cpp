@@ -179,29 +179,15 @@ std::string ReportBuilder::add_region(const Record& record) {
 
 std::string ReportBuilder::add_submission(const Record& record) {
   if (record.find("region") == nullptr) return missing("submission", "region");
-  const auto count = [&](std::string_view name) { return record.count(name).value_or(0); };
-  SubmissionReport& submission = region_of(record).submission.emplace();
+  SubmissionEvent& submission = region_of(record).submission.emplace();
   submission.launches = record.text("launches");
   submission.state = record.text("state");
-  submission.run = count("run");
-  submission.most_runs = count("most_runs");
-  submission.chained = count("chained");
-  submission.held = count("held");
-  submission.batches = count("batches");
-  submission.late = count("late");
-  submission.graph_launches = count("graph_launches");
-  submission.in_graphs = count("in_graphs");
-  submission.graphs = count("graphs");
-  submission.chained_graphs = count("chained_graphs");
-  submission.chained_graph_launches = count("chained_graph_launches");
-  submission.chained_edges = count("chained_edges");
-  submission.images = count("images");
-  submission.kernels = count("kernels");
-  submission.images_left = count("images_left");
-  submission.images_unneeded = count("images_unneeded");
-  submission.kept_bytes = count("kept_bytes");
+  submission.run = static_cast<int>(record.count("run", most_iterations).value_or(0));
+  submission.most_runs = static_cast<int>(record.count("most_runs", most_iterations).value_or(0));
+  for (const auto& [name, count] : submission_counts)
+    submission.*count = record.count(name).value_or(0);
   submission.load_seconds = seconds_of(record, "load_us");
-  submission.graph_bytes = count("graph_bytes");
+  submission.graph_bytes = record.count("graph_bytes").value_or(0);
   submission.ordinary = record.text("ordinary");
   submission.screened = record.text("screened");
   submission.why = record.text("why");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/events.hpp"
 #include "log/record.hpp"
 
 /// The content of rank logs, put together again. Plain values; times are seconds, NaN where the log
@@ -114,38 +115,10 @@ struct ReplayReport {
   double longest_wait_seconds = not_known;
 };
 
-/// How the launches of a region that was found reached the driver.
-struct SubmissionReport {
-  std::string launches;   ///< "chained gathered=16"
-  std::string state;      ///< as SubmissionEvent has it
-  std::uint64_t run = 0;  ///< that searches, counted from 1; 0: none does
-  std::uint64_t most_runs = 0;
-  std::uint64_t chained = 0;  ///< launches in the stream
-  std::uint64_t held = 0;
-  std::uint64_t batches = 0;
-  std::uint64_t late = 0;  ///< batches after the deadline
-  std::uint64_t graph_launches = 0;
-  std::uint64_t in_graphs = 0;       ///< launches
-  std::uint64_t graphs = 0;          ///< that were built
-  std::uint64_t chained_graphs = 0;  ///< of the program's, instantiated once more
-  std::uint64_t chained_graph_launches = 0;
-  std::uint64_t chained_edges = 0;  ///< in them
-  std::uint64_t images = 0;         ///< that were given waits
-  std::uint64_t kernels = 0;        ///< in them
-  std::uint64_t images_left = 0;
-  std::uint64_t images_unneeded = 0;
-  std::uint64_t kept_bytes = 0;  ///< of host memory
-  double load_seconds = not_known;
-  std::uint64_t graph_bytes = 0;  ///< of device memory
-  std::string ordinary;           ///< names of kernels
-  std::string screened;           ///< as SubmissionEvent has it
-  std::string why;
-};
-
 struct RegionReport {
   std::string name;
   std::string found;  ///< because it repeats, in words; empty: it was marked
-  std::optional<SubmissionReport> submission;
+  std::optional<SubmissionEvent> submission;  ///< of a region that was found
   std::vector<SiteReport> sites;
   std::vector<ReplayReport> replays;            ///< more than one where new sites came later
   std::vector<ConfirmReport> confirms;          ///< one a generation

@@ -83,7 +83,7 @@ static void to_json(Json& json, const ReplayReport& of) {
   json["why_restored"] = or_null(of.why_restored);
 }
 
-static void to_json(Json& json, const SubmissionReport& of) {
+static void to_json(Json& json, const SubmissionEvent& of) {
   CONTEXTUNE_MEMBERS(launches, state);
   json["run"] = of.run > 0 ? Json(of.run) : Json();
   CONTEXTUNE_MEMBERS(most_runs, chained, held, batches, late, graph_launches, in_graphs, graphs,

@@ -168,7 +168,7 @@ std::string submission_text(std::string_view launches) {
 }
 
 std::string launches_line(const ProcessReport& process, const RegionReport& region,
-                          const log::SubmissionReport& submission) {
+                          const log::SubmissionEvent& submission) {
   const std::string text = submission_text(submission.launches);
   if (submission.state == "pinned") return "    launches: " + text + ", as --force says\n";
   if (submission.state == "turns") {
@@ -208,7 +208,7 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
 // The effects and the costs of chaining and gathering.
 std::string submission_lines(const ProcessReport& process, const RegionReport& region) {
   if (!region.submission) return {};
-  const log::SubmissionReport& submission = *region.submission;
+  const log::SubmissionEvent& submission = *region.submission;
   std::string text = launches_line(process, region, submission);
   std::string did;
   if (submission.chained > 0)

@@ -56,7 +56,7 @@ void SubmissionReport::end(const End& end) const {
   const int run = end.is_open ? std::max(1, end.found.runs) : 0;
   log::write_submission(log_.lines(), region_name,
                         {text_of(end.shown),
-                         end.state,
+                         std::string(end.state),
                          run,
                          end.max_runs,
                          totals.chained,
