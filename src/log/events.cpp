@@ -1,10 +1,9 @@
 #include "log/events.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <contextune/version.hpp>
 #include <vector>
 
+#include "core/value/hexadecimal.hpp"
 #include "core/value/option_table.hpp"
 
 namespace contextune::log {
@@ -28,16 +27,6 @@ std::string_view word_of(Verdict verdict) {
       return "unknown";
   }
   return "unknown";
-}
-
-// In full, so that a reader can compare them by eye and by grep.
-std::string hexadecimal(std::uint64_t number) {
-  std::array<char, 16> digits{};
-  digits.fill('0');
-  std::array<char, 16> text{};
-  char* const end = std::to_chars(text.data(), text.data() + text.size(), number, 16).ptr;
-  std::copy_backward(text.data(), end, digits.data() + digits.size());
-  return {digits.data(), digits.size()};
 }
 
 }  // namespace
@@ -194,6 +183,7 @@ void write_store(RankLog& log, const StoreEvent& event) noexcept try {
 void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) noexcept try {
   constexpr double microseconds = 1e6;
   const bool committed = event.verdict == Verdict::Committed;
+  // In full, so that a reader can compare them by eye and by grep.
   const std::string group = hexadecimal(event.group);
   const std::string hash = hexadecimal(event.hash);
   std::vector<Field> fields;

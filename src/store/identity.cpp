@@ -1,9 +1,8 @@
 #include "store/identity.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
+#include "core/value/hexadecimal.hpp"
 #include "core/value/stable_hash.hpp"
 
 namespace contextune::store {
@@ -12,13 +11,6 @@ namespace {
 constexpr std::size_t hash_digits = 16;
 constexpr std::size_t most_folder_characters = 64;
 constexpr std::string_view extension = ".json";
-
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, hash_digits> digits{};
-  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
-  const std::string text(digits.data(), end);
-  return std::string(hash_digits - text.size(), '0') + text;
-}
 
 void add(StableHash& hash, const Facts& facts) {
   hash.add(static_cast<std::uint64_t>(facts.size()));

@@ -5,6 +5,7 @@
 
 #include "core/value/hexadecimal.hpp"
 #include "core/value/parse_number.hpp"
+#include "core/value/take_until.hpp"
 
 namespace contextune::store {
 namespace {
@@ -18,17 +19,9 @@ constexpr std::array<std::string_view, 3> suspicion_words{"none", "suspect", "bl
 constexpr std::uint32_t blaming_ends = 3;
 constexpr std::size_t most_entries = 65536;
 
-/// Takes what is up to the next `end` off a text.
-std::string_view take(std::string_view& text, char end) {
-  const std::size_t at = std::min(text.find(end), text.size());
-  const std::string_view piece = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return piece;
-}
-
 bool read(std::string_view& line, TriedConfig& config) {
-  return read_number(take(line, ' '), config.site, 16) &&
-         read_number(take(line, ' '), config.config, 16);
+  return read_number(take_until(line, ' '), config.site, 16) &&
+         read_number(take_until(line, ' '), config.config, 16);
 }
 
 template <std::size_t N, class Enum>
@@ -72,10 +65,10 @@ std::string TryingFile::closing() {
 
 std::optional<TryingFile> TryingFile::parse(std::string_view text) {
   TryingFile file;
-  if (take(text, '\n') != trying_version) return std::nullopt;
+  if (take_until(text, '\n') != trying_version) return std::nullopt;
   const auto field = [&](std::string_view name) -> std::optional<std::string_view> {
-    std::string_view line = take(text, '\n');
-    if (take(line, ' ') != name) return std::nullopt;
+    std::string_view line = take_until(text, '\n');
+    if (take_until(line, ' ') != name) return std::nullopt;
     return line;
   };
   const auto host = field("host");
@@ -95,7 +88,7 @@ std::optional<TryingFile> TryingFile::parse(std::string_view text) {
     return std::nullopt;
   }
   while (!text.empty()) {
-    std::string_view line = take(text, '\n');
+    std::string_view line = take_until(text, '\n');
     if (line == closing_line) return file;
     TriedConfig config;
     if (!read(line, config) || file.in_flight.size() == most_entries) return std::nullopt;
@@ -129,14 +122,15 @@ std::string KnownFile::to_text() const {
 
 std::optional<KnownFile> KnownFile::parse(std::string_view text) {
   KnownFile file;
-  if (take(text, '\n') != known_version) return std::nullopt;
+  if (take_until(text, '\n') != known_version) return std::nullopt;
   while (!text.empty()) {
-    std::string_view line = take(text, '\n');
+    std::string_view line = take_until(text, '\n');
     if (line == closing_line) return file;
     TriedConfig config;
     Entry entry;
-    if (!read(line, config) || !read_word(take(line, ' '), suspicion_words, entry.suspicion) ||
-        !read_number(take(line, ' '), entry.ends) || file.entries.size() == most_entries) {
+    if (!read(line, config) ||
+        !read_word(take_until(line, ' '), suspicion_words, entry.suspicion) ||
+        !read_number(take_until(line, ' '), entry.ends) || file.entries.size() == most_entries) {
       return std::nullopt;
     }
     entry.text = line;

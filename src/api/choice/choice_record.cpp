@@ -8,6 +8,7 @@
 #include "api/named_values.hpp"
 #include "api/process.hpp"
 #include "core/agreement/rank_list.hpp"
+#include "core/value/take_until.hpp"
 #include "intercept/host/environment_options.hpp"
 #include "space/nearest_name.hpp"
 
@@ -18,8 +19,7 @@ namespace {
 std::vector<std::string> listed_names(std::string_view list) {
   std::vector<std::string> names;
   while (!list.empty()) {
-    const std::string_view one = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), one.size() + 1));
+    const std::string_view one = take_until(list, ',');
     const std::size_t first = one.find_first_not_of(' ');
     if (first != std::string_view::npos)
       names.emplace_back(one.substr(first, one.find_last_not_of(' ') + 1 - first));
@@ -54,7 +54,7 @@ void contextune_choice::close() {
   }
   const std::lock_guard lock(*mutex);
   std::vector<std::string>& sets = (*kept)[name];
-  const auto found = std::find(sets.begin(), sets.end(), all);
+  const auto found = std::ranges::find(sets, all);
   const auto number = static_cast<std::size_t>(found - sets.begin());
   if (found == sets.end()) sets.push_back(std::move(all));
   site_name = number == 0 ? name : name + "#" + std::to_string(number + 1);
@@ -192,9 +192,8 @@ std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProble
 
 bool contextune_choice::is_wanted(const Implementation& one) const {
   if (!pin_.empty()) return one.name == pin_;
-  if (!only_.empty() && std::find(only_.begin(), only_.end(), one.name) == only_.end())
-    return false;
-  if (std::find(exclude_.begin(), exclude_.end(), one.name) != exclude_.end()) return false;
+  if (!only_.empty() && std::ranges::find(only_, one.name) == only_.end()) return false;
+  if (std::ranges::find(exclude_, one.name) != exclude_.end()) return false;
   if (options.fusion == contextune_fusion_on) return one.fusion != contextune_fusion_off;
   if (options.fusion == contextune_fusion_off) return one.fusion != contextune_fusion_on;
   return true;
@@ -211,8 +210,8 @@ void contextune_choice::read_options(contextune::intercept::Runtime& runtime) {
   options.fusion = static_cast<contextune_fusion>(wanted.fusion);
   std::string missing;
   for (const std::string& named : listed_names(wanted.implementations)) {
-    const bool has_it = std::any_of(implementations.begin(), implementations.end(),
-                                    [&](const Implementation& one) { return one.name == named; });
+    const bool has_it = std::ranges::any_of(
+        implementations, [&](const Implementation& one) { return one.name == named; });
     if (has_it) only_.push_back(named);
     if (!has_it) missing += (missing.empty() ? "'" : ", '") + named + "'";
   }
@@ -231,7 +230,7 @@ void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
   std::vector<std::string_view> known;
   for (const Implementation& one : implementations) known.push_back(one.name);
   const auto has = [&](const std::string& wanted, const char* in) {
-    if (std::find(known.begin(), known.end(), wanted) != known.end()) return true;
+    if (std::ranges::find(known, wanted) != known.end()) return true;
     runtime.log().fault(rule->place + ": choice '" + name + "': " + in + " names '" + wanted +
                         "', which is none of its implementations: they are " +
                         contextune::space::enumeration(known) + "; it is left out");

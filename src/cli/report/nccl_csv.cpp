@@ -8,6 +8,7 @@
 
 #include "collective/tuner_csv.hpp"
 #include "core/value/parse_number.hpp"
+#include "core/value/take_until.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -15,18 +16,11 @@ namespace {
 using collective::TunerRow;
 using Fields = std::map<std::string_view, std::string_view>;
 
-std::string_view next_word(std::string_view& text) {
-  const std::size_t end = std::min(text.find(' '), text.size());
-  const std::string_view word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
-
 /// "ranks=4 nodes=1" by name.
 Fields fields_of(std::string_view text) {
   Fields fields;
   while (!text.empty()) {
-    const std::string_view word = next_word(text);
+    const std::string_view word = take_until(text, ' ');
     const std::size_t equals = word.find('=');
     if (equals != std::string_view::npos)
       fields.emplace(word.substr(0, equals), word.substr(equals + 1));
@@ -90,7 +84,7 @@ std::optional<SiteRow> row_of(const log::SiteReport& site) {
   made.is_default = !site.winner || site.winner->config == 0;
   if (made.is_default) {
     std::string_view choice = site.default_choice;
-    const std::string_view algorithm = next_word(choice);
+    const std::string_view algorithm = take_until(choice, ' ');
     if (!set_cell(made.row, algorithm, choice)) return std::nullopt;
     return made;
   }

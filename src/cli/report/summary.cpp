@@ -12,6 +12,7 @@
 #include "cli/report/config_times.hpp"
 #include "cli/words/text.hpp"
 #include "core/submission/submission.hpp"
+#include "core/value/take_until.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {
@@ -32,9 +33,8 @@ constexpr std::size_t most_sites_with_rows = 16;
 std::string in_lines(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) result += (result.empty() ? "" : "\n      ") + printable(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = take_until(text, '\n');
+    if (!line.empty()) result += (result.empty() ? "" : "\n      ") + printable(line);
   }
   return result;
 }
@@ -146,9 +146,8 @@ std::string cost_line(const ProcessReport& process, const RegionMode& mode,
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view word = take_until(text, ' ');
+    if (!word.empty()) words.emplace_back(word);
   }
   return words;
 }
@@ -333,18 +332,14 @@ std::vector<std::string> regions_never_entered(const ProcessReport& process) {
   std::vector<std::string> missing;
   std::string_view rest = process.asked_regions;
   while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(';'), rest.size());
-    const std::string asked(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const bool said = std::any_of(
-        process.fallbacks.begin(), process.fallbacks.end(), [&](const log::FallbackReport& f) {
-          return f.reason == "region_never_entered" &&
-                 (f.region == asked || f.region.empty() || asked == "nvtx:" + f.region);
-        });
-    const bool seen = std::any_of(process.regions.begin(), process.regions.end(),
-                                  [&](const RegionReport& region) {
-                                    return region.name == asked || "nvtx:" + region.name == asked;
-                                  });
+    const std::string asked(take_until(rest, ';'));
+    const bool said = std::ranges::any_of(process.fallbacks, [&](const log::FallbackReport& f) {
+      return f.reason == "region_never_entered" &&
+             (f.region == asked || f.region.empty() || asked == "nvtx:" + f.region);
+    });
+    const bool seen = std::ranges::any_of(process.regions, [&](const RegionReport& region) {
+      return region.name == asked || "nvtx:" + region.name == asked;
+    });
     if (asked.starts_with("nvtx:") && !said && !seen) missing.push_back(asked);
   }
   return missing;
@@ -358,17 +353,18 @@ std::string region_lines(const ProcessReport& process, const RegionModes& modes,
            submission_lines(process, region);
   }
   text += "\n";
-  const auto stored = static_cast<std::uint64_t>(std::count_if(
-      region.sites.begin(), region.sites.end(),
-      [](const SiteReport& site) { return site.winner && site.winner->reason == "stored"; }));
+  const auto stored =
+      static_cast<std::uint64_t>(std::ranges::count_if(region.sites, [](const SiteReport& site) {
+        return site.winner && site.winner->reason == "stored";
+      }));
   if (stored > 0)
     text += "    started with the winners that are stored for " +
             count_text(stored, "site", "sites") + ", with the times of the run that found them\n";
   // A comparison of this run takes its place, and sites that are compared alone have no region
   // time.
-  const bool is_outdone = std::any_of(
-      region.confirms.begin(), region.confirms.end(),
-      [](const ConfirmReport& confirm) { return confirm.pairs > 0 || !confirm.site.empty(); });
+  const bool is_outdone = std::ranges::any_of(region.confirms, [](const ConfirmReport& confirm) {
+    return confirm.pairs > 0 || !confirm.site.empty();
+  });
   if (stored > 0 && region.stored_confirm && !is_outdone)
     text += confirm_line(process, *region.stored_confirm, "stored: ");
   for (const ConfirmReport& confirm : region.confirms)
@@ -427,8 +423,8 @@ std::string kernel_list(const ProcessReport& process, std::size_t width) {
     const auto seconds = [](const KernelReport& k) {
       return std::isfinite(k.seconds) ? k.seconds : 0;
     };
-    std::stable_sort(kernels.begin(), kernels.end(),
-                     [&](const auto& a, const auto& b) { return seconds(a) > seconds(b); });
+    std::ranges::stable_sort(kernels,
+                             [&](const auto& a, const auto& b) { return seconds(a) > seconds(b); });
     double total = 0;
     for (const KernelReport& kernel : kernels) total += seconds(kernel);
     TextTable table({0, 1, 2, 5, 6});

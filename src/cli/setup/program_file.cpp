@@ -9,9 +9,10 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <string_view>
+
+#include "gpu/driver/byte_source.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -35,21 +36,10 @@ bool runnable(const std::string& path) {
          access(path.c_str(), X_OK) == 0;
 }
 
-template <class Plain>
-bool read_plain(std::ifstream& file, std::uint64_t offset, Plain& plain) {
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  file.read(reinterpret_cast<char*>(&plain), sizeof plain);
-  return file.gcount() == static_cast<std::streamsize>(sizeof plain);
-}
-
 // The words of a script's first line behind "#!".
-std::vector<std::string> interpreter_of(std::ifstream& file) {
+std::vector<std::string> interpreter_of(const gpu::FileSource& file) {
   std::array<char, 256> head{};
-  file.clear();
-  file.seekg(0);
-  file.read(head.data(), head.size());
-  std::string_view line(head.data(), static_cast<std::size_t>(file.gcount()));
+  std::string_view line(head.data(), file.read_some(0, head.data(), head.size()));
   if (!line.starts_with("#!")) return {};
   line = line.substr(2, line.find('\n') - 2);
   std::istringstream words{std::string(line)};
@@ -71,17 +61,15 @@ void look_at_rights(const std::string& path, std::vector<std::string>& obstacles
   }
 }
 
-void look_at_headers(const std::string& path, std::ifstream& file, const Elf64_Ehdr& header,
+void look_at_headers(const std::string& path, const gpu::FileSource& file, const Elf64_Ehdr& header,
                      std::vector<std::string>& obstacles) {
   std::string loader;
   for (std::size_t i = 0; i < std::min<std::size_t>(header.e_phnum, most_headers); ++i) {
-    Elf64_Phdr part{};
-    if (!read_plain(file, header.e_phoff + i * sizeof part, part)) break;
-    if (part.p_type != PT_INTERP || part.p_filesz == 0 || part.p_filesz > 4096) continue;
-    loader.resize(part.p_filesz);
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(part.p_offset));
-    file.read(loader.data(), static_cast<std::streamsize>(loader.size()));
+    const auto part = file.read<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+    if (!part) break;
+    if (part->p_type != PT_INTERP || part->p_filesz == 0 || part->p_filesz > 4096) continue;
+    loader.resize(part->p_filesz);
+    loader.resize(file.read_some(part->p_offset, loader.data(), loader.size()));
     loader.resize(std::strlen(loader.c_str()));
   }
   if (loader.empty()) {
@@ -94,18 +82,17 @@ void look_at_headers(const std::string& path, std::ifstream& file, const Elf64_E
   }
 }
 
-void look_at_binary(const std::string& path, std::ifstream& file,
+void look_at_binary(const std::string& path, const gpu::FileSource& file,
                     std::vector<std::string>& obstacles) {
-  Elf64_Ehdr header{};
-  const bool elf = read_plain(file, 0, header) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
-  if (!elf) {
+  const auto header = file.read<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
     obstacles.push_back(path +
                         " is neither an ELF program nor a script that names its interpreter");
-  } else if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != own_machine) {
+  } else if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != own_machine) {
     obstacles.push_back(path + " is not a 64-bit " + std::string(own_machine_name) +
                         " program, which contextune is built for");
   } else {
-    look_at_headers(path, file, header, obstacles);
+    look_at_headers(path, file, *header, obstacles);
   }
 }
 
@@ -132,8 +119,8 @@ std::vector<std::string> preload_obstacles(const std::string& program) {
   std::optional<std::string> path = find_program(program);
   if (!path) return {program + " was not found, or is not a program"};
   for (int depth = 0; path && depth < most_interpreters; ++depth) {
-    std::ifstream file(*path, std::ios::binary);
-    if (!file) {
+    const gpu::FileSource file(*path);
+    if (!file.is_open()) {
       obstacles.push_back(*path + " cannot be read, so it cannot be judged");
       break;
     }

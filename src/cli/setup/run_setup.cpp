@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "core/value/option_table.hpp"
+#include "core/value/take_until.hpp"
 #include "log/run_id.hpp"
 
 namespace contextune::cli {
@@ -25,10 +26,9 @@ std::string absolute(std::string_view path) {
 std::string absolute_list(std::string_view paths) {
   std::string result;
   while (!paths.empty()) {
-    const std::size_t end = std::min(paths.find(':'), paths.size());
     if (!result.empty()) result += ':';
-    if (end > 0) result += absolute(paths.substr(0, end));
-    paths.remove_prefix(std::min(end + 1, paths.size()));
+    const std::string_view path = take_until(paths, ':');
+    if (!path.empty()) result += absolute(path);
   }
   return result;
 }
@@ -53,9 +53,8 @@ RunSetup prepare_run(const RunRequest& request) {
     const std::string fault = parse_option(setup.options, name, text);
     if (!fault.empty()) throw Error(fault);
     const auto table = option_table();
-    const auto option =
-        std::find_if(table.begin(), table.end(),
-                     [&name = name](const OptionInfo& info) { return info.name == name; });
+    const auto option = std::ranges::find_if(
+        table, [&name = name](const OptionInfo& info) { return info.name == name; });
     setup.environment.set(option->variable, option_text(setup.options, name));
   }
   std::string faults;

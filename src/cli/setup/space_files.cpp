@@ -14,6 +14,7 @@
 
 #include "cli/setup/findings.hpp"
 #include "cli/words/text.hpp"
+#include "core/value/take_until.hpp"
 #include "log/logfmt.hpp"
 #include "space/starter_file.hpp"
 
@@ -69,10 +70,8 @@ space::DiscoveredKernel discovered(const log::KernelReport& report, double total
   kernel.kernel = report.name;
   std::string_view words = report.params;
   while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
     kernel.parameters.append(kernel.num_arguments++ > 0 ? ", " : "");
-    kernel.parameters.append(type_of_word(words.substr(0, end)));
-    words.remove_prefix(std::min(end + 1, words.size()));
+    kernel.parameters.append(type_of_word(take_until(words, ' ')));
   }
   kernel.launches = report.launches;
   kernel.seconds = std::isfinite(report.seconds) ? report.seconds : 0;

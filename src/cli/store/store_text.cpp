@@ -23,10 +23,6 @@ using store::Listing;
 
 constexpr std::size_t most_name_columns = 48;
 
-Json figure_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 std::string shown(const std::string& name) {
   return log::printable(name);
 }
@@ -169,15 +165,14 @@ std::string store_list_json(const std::string& folder, const Listing& listing) {
   for (const ListedFile& file : listing.files) {
     const Entry& entry = file.content.entry;
     if (file.content.state != store::FileState::Good) continue;
-    json["entries"].push_back(
-        {{"file", file.place()},
-         {"kind", to_string(entry.kind)},
-         {"name", store::to_json_text(entry.name)},
-         {"hardware", facts_json(entry.hardware)},
-         {"num_sites", entry.sites.size()},
-         {"num_tuned", num_tuned(entry)},
-         {"tuned_at", last_time(entry)},
-         {"gain", entry.confirm ? figure_or_null(won(*entry.confirm)) : Json(nullptr)}});
+    json["entries"].push_back({{"file", file.place()},
+                               {"kind", to_string(entry.kind)},
+                               {"name", store::to_json_text(entry.name)},
+                               {"hardware", facts_json(entry.hardware)},
+                               {"num_sites", entry.sites.size()},
+                               {"num_tuned", num_tuned(entry)},
+                               {"tuned_at", last_time(entry)},
+                               {"gain", entry.confirm ? won(*entry.confirm) : NAN}});
   }
   for (const std::string& problem : problems_of(listing))
     json["problems"].push_back(store::to_json_text(problem));

@@ -7,6 +7,7 @@
 #include "cli/words/command_line.hpp"
 #include "core/value/fallback_reason.hpp"
 #include "core/value/option_table.hpp"
+#include "core/value/take_until.hpp"
 #include "gpu/image/entry_wait.hpp"
 
 namespace contextune::cli {
@@ -19,16 +20,15 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   std::string result;
   std::size_t column = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (column == 0 || column + 1 + end > help_width) {
+    const std::string_view word = take_until(text, ' ');
+    if (column == 0 || column + 1 + word.size() > help_width) {
       if (column > 0) result += '\n';
-      result.append(indent, ' ').append(text.substr(0, end));
-      column = indent + end;
+      result.append(indent, ' ').append(word);
+      column = indent + word.size();
     } else {
-      result.append(" ").append(text.substr(0, end));
-      column += 1 + end;
+      result.append(" ").append(word);
+      column += 1 + word.size();
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return result + "\n";
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/value/result_tolerance.hpp"
+#include "core/value/take_until.hpp"
 
 namespace contextune {
 
@@ -114,9 +115,7 @@ std::optional<StoredWinner> stored_winner(const StoredSite& stored, std::span<co
 bool is_same_declaration(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   while (!a.empty()) {
-    const std::string_view word = a.substr(0, a.find(' '));
-    a.remove_prefix(std::min(a.size(), word.size() + 1));
-    const std::size_t at = b.find(word);  // a hash is no part of another one's text
+    const std::size_t at = b.find(take_until(a, ' '));  // a hash is no part of another one's text
     if (at == b.npos) return false;
   }
   return true;

@@ -19,59 +19,33 @@ namespace contextune {
 namespace {
 
 template <typename Enum>
-struct Words;
+constexpr std::array<std::string_view, 0> words;
 template <>
-struct Words<Mode> {
-  static constexpr std::array<std::string_view, 4> list{"auto", "body", "replay", "live"};
-};
+constexpr std::array<std::string_view, 4> words<Mode>{"auto", "body", "replay", "live"};
 template <>
-struct Words<ScheduleKind> {
-  static constexpr std::array<std::string_view, 3> list{"table", "interleaved", "racing"};
-};
+constexpr std::array<std::string_view, 3> words<ScheduleKind>{"table", "interleaved", "racing"};
 template <>
-struct Words<Selection> {
-  static constexpr std::array<std::string_view, 3> list{"median", "mean", "min"};
-};
+constexpr std::array<std::string_view, 3> words<Selection>{"median", "mean", "min"};
 template <>
-struct Words<TimerKind> {
-  static constexpr std::array<std::string_view, 3> list{"auto", "cupti", "events"};
-};
+constexpr std::array<std::string_view, 3> words<TimerKind>{"auto", "cupti", "events"};
 template <>
-struct Words<Distributed> {
-  static constexpr std::array<std::string_view, 3> list{"auto", "off", "on"};
-};
+constexpr std::array<std::string_view, 3> words<Distributed>{"auto", "off", "on"};
 template <>
-struct Words<Scope> {
-  static constexpr std::array<std::string_view, 3> list{"auto", "global", "local"};
-};
+constexpr std::array<std::string_view, 3> words<Scope>{"auto", "global", "local"};
 template <>
-struct Words<Align> {
-  static constexpr std::array<std::string_view, 3> list{"none", "pass", "sample"};
-};
+constexpr std::array<std::string_view, 3> words<Align>{"none", "pass", "sample"};
 template <>
-struct Words<Select> {
-  static constexpr std::array<std::string_view, 2> list{"deferred", "immediate"};
-};
+constexpr std::array<std::string_view, 2> words<Select>{"deferred", "immediate"};
 template <>
-struct Words<Fusion> {
-  static constexpr std::array<std::string_view, 3> list{"auto", "on", "off"};
-};
+constexpr std::array<std::string_view, 3> words<Fusion>{"auto", "on", "off"};
 template <>
-struct Words<Exactness> {
-  static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
-};
+constexpr std::array<std::string_view, 3> words<Exactness>{"exact", "same-algorithm", "any"};
 template <>
-struct Words<Splice> {
-  static constexpr std::array<std::string_view, 3> list{"off", "own", "all"};
-};
+constexpr std::array<std::string_view, 3> words<Splice>{"off", "own", "all"};
 template <>
-struct Words<StoreUse> {
-  static constexpr std::array<std::string_view, 3> list{"tune", "stored", "off"};
-};
+constexpr std::array<std::string_view, 3> words<StoreUse>{"tune", "stored", "off"};
 template <>
-struct Words<LogLevel> {
-  static constexpr std::array<std::string_view, 3> list{"debug", "info", "warn"};
-};
+constexpr std::array<std::string_view, 3> words<LogLevel>{"debug", "info", "warn"};
 
 struct AutoWord {
   std::string_view word;
@@ -84,7 +58,7 @@ constexpr std::array<AutoWord, 4> auto_words = {{{"chained", &AutoKnobs::chained
 
 template <typename Enum>
 std::string_view word_of(Enum value) {
-  return Words<Enum>::list[static_cast<std::size_t>(value)];
+  return words<Enum>[static_cast<std::size_t>(value)];
 }
 
 bool is_bytes(std::string_view name) {
@@ -133,7 +107,7 @@ std::string plain(double number) {
 template <typename Enum>
 std::string allowed_of(std::string_view, const Enum*) {
   std::string text;
-  const auto& list = Words<Enum>::list;
+  const auto& list = words<Enum>;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (i > 0) text += i + 1 == list.size() ? " or " : ", ";
     text += list[i];
@@ -163,7 +137,7 @@ std::string allowed_of(std::string_view name, const double*) {
 
 template <typename Enum>
 bool read(std::string_view, const std::string& text, Enum& value) {
-  const auto& list = Words<Enum>::list;
+  const auto& list = words<Enum>;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i] != lower(text)) continue;
     value = static_cast<Enum>(i);
