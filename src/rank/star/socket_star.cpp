@@ -186,7 +186,7 @@ void SocketStar::take_from_member(Connection& connection, Message message) {
   }
   Outbox out;
   const std::string fault = hub_->receive(connection.peer(), std::move(message), ticks_.now(), out);
-  dispatch({}, std::move(out));
+  dispatch({}, std::move(out), false);
   if (!fault.empty()) connection.close(fault);
 }
 

@@ -72,7 +72,9 @@ class SocketStar final : public ConnectionOwner {
   void check_connections(double now);
   [[nodiscard]] bool is_busy();
 
-  void dispatch(Outbox from_member, Outbox from_hub);
+  /// Passes messages on, and has those that wait look again if this rank's member has changed.
+  /// @param member_changed before this; the hub of rank 0 mostly has nothing for it
+  void dispatch(Outbox from_member, Outbox from_hub, bool member_changed = true);
   void deliver_to_hub(Outgoing outgoing, Outbox& from_hub);
   void deliver_to_member(Outgoing outgoing, Outbox& from_member);
   void take_from_hub(Connection& connection, Message message);

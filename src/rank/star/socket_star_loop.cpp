@@ -26,7 +26,7 @@ void SocketStar::run_loop() {
   }
 }
 
-void SocketStar::dispatch(Outbox from_member, Outbox from_hub) {
+void SocketStar::dispatch(Outbox from_member, Outbox from_hub, bool member_changed) {
   std::size_t next_of_member = 0;
   std::size_t next_of_hub = 0;
   // Each may add to the other's.
@@ -34,10 +34,12 @@ void SocketStar::dispatch(Outbox from_member, Outbox from_hub) {
     if (next_of_member < from_member.size()) {
       deliver_to_hub(std::move(from_member[next_of_member++]), from_hub);
     } else {
+      member_changed = member_changed || from_hub[next_of_hub].to == 0;
       deliver_to_member(std::move(from_hub[next_of_hub++]), from_member);
     }
   }
-  member_.tell_waiting();
+  // Waking a thread up takes longer than a message.
+  if (member_changed) member_.tell_waiting();
   arm_tick();
 }
 
