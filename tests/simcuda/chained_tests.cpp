@@ -122,6 +122,20 @@ Outcome outcome(float meant, const std::string& image, const Body& body) {
   return found;
 }
 
+/// It computes what it means, at the call and in every order.
+void always_computes(float meant, const std::string& image, const Body& body) {
+  const Outcome right = outcome(meant, image, body);
+  CHECK(right.at_once == meant);
+  CHECK(right.always);
+}
+
+/// It reads what was there before at the call, and in some orders.
+void reads_too_early(const std::string& image, const Body& body) {
+  const Outcome wrong = outcome(1, image, body);
+  CHECK(wrong.at_once == 0);
+  CHECK(wrong.sometimes);
+}
+
 float fill_and_add(Program& program) {
   program.fill(program.x, 1);
   program.add(program.x, program.y, true);
@@ -148,16 +162,12 @@ CUgraph capture(Program& program, const std::function<void()>& launches) {
 
 TEST_CASE("A chained launch of a kernel that waits has the results of an ordinary one",
           "[chained][order]") {
-  const Outcome waiting = outcome(1, image_of(plain, waits), &fill_and_add);
-  CHECK(waiting.at_once == 1);
-  CHECK(waiting.always);
+  always_computes(1, image_of(plain, waits), &fill_and_add);
 }
 
 TEST_CASE("A chained launch of a kernel that does not wait reads what was there before",
           "[chained][order]") {
-  const Outcome wrong = outcome(1, image_of(plain, plain), &fill_and_add);
-  CHECK(wrong.at_once == 0);
-  CHECK(wrong.sometimes);
+  reads_too_early(image_of(plain, plain), &fill_and_add);
   // The wait of the one before is none of its own.
   CHECK(outcome(1, image_of(waits, plain), &fill_and_add).at_once == 0);
 }
@@ -174,9 +184,7 @@ TEST_CASE("A kernel that was given a wait at its entry may be chained", "[chaine
     for (const auto& one : found->kernels) CHECK_FALSE(one.reason);
     std::string made = image;
     contextune::gpu::put_entry_waits(made, *found);
-    const Outcome waiting = outcome(1, made, &fill_and_add);
-    CHECK(waiting.at_once == 1);
-    CHECK(waiting.always);
+    always_computes(1, made, &fill_and_add);
   }
 }
 
@@ -195,27 +203,23 @@ TEST_CASE("What is done between two launches unchains them", "[chained][order]")
   });
   between.emplace_back([](Program& program) { SUCCEEDS(cuStreamSynchronize(program.stream)); });
   for (const auto& done : between) {
-    const Outcome right = outcome(1, image_of(plain, plain), [&](Program& program) {
+    always_computes(1, image_of(plain, plain), [&](Program& program) {
       program.fill(program.x, 1);
       done(program);
       program.add(program.x, program.y, true);
       return program.result(program.y);
     });
-    CHECK(right.at_once == 1);
-    CHECK(right.always);
   }
 }
 
 TEST_CASE("What follows a chained launch in the ordinary way comes after all of the chain",
           "[chained][order]") {
-  const Outcome right = outcome(1, image_of(plain, plain), [](Program& program) {
+  always_computes(1, image_of(plain, plain), [](Program& program) {
     program.fill(program.x, 1);
     program.independent(program.z, 2, true);
     program.add(program.x, program.y, false);
     return program.result(program.y);
   });
-  CHECK(right.at_once == 1);
-  CHECK(right.always);
 }
 
 TEST_CASE("A wait reaches as far back as the kernel before it, which may not have waited",
@@ -226,12 +230,8 @@ TEST_CASE("A wait reaches as far back as the kernel before it, which may not hav
     program.add(program.x, program.y, true);
     return program.result(program.y);
   };
-  const Outcome right = outcome(1, image_of(waits, waits), body);
-  CHECK(right.at_once == 1);
-  CHECK(right.always);
-  const Outcome wrong = outcome(1, image_of(plain, waits), body);
-  CHECK(wrong.at_once == 0);
-  CHECK(wrong.sometimes);
+  always_computes(1, image_of(waits, waits), body);
+  reads_too_early(image_of(plain, waits), body);
 }
 
 TEST_CASE("A program whose kernels trigger and then wait computes what it means",
@@ -243,9 +243,7 @@ TEST_CASE("A program whose kernels trigger and then wait computes what it means"
     program.add(program.y, program.z, true);
     return program.result(program.z);
   };
-  const Outcome right = outcome(2, image_of(waits_and_triggers, waits_and_triggers), body);
-  CHECK(right.at_once == 2);
-  CHECK(right.always);
+  always_computes(2, image_of(waits_and_triggers, waits_and_triggers), body);
   CHECK(outcome(2, image_of(triggers, triggers), body).at_once != 2);
 }
 
@@ -263,13 +261,9 @@ TEST_CASE("Behind a kernel that triggers, a wait does not keep constants from be
       return program.result(program.x);
     };
   };
-  const Outcome stale = outcome(0, image_of(waits_and_triggers, waits), with(true));
-  CHECK(stale.at_once == 0);
-  CHECK(stale.always);
+  always_computes(0, image_of(waits_and_triggers, waits), with(true));
   CHECK(outcome(5, image_of(waits_and_triggers, waits), with(false)).always);
-  const Outcome right = outcome(5, image_of(waits, waits), with(true));
-  CHECK(right.at_once == 5);
-  CHECK(right.always);
+  always_computes(5, image_of(waits, waits), with(true));
 }
 
 TEST_CASE("Each stream has a chain of its own", "[chained][order]") {
@@ -312,12 +306,8 @@ TEST_CASE("A captured chained launch becomes a node behind a programmatic edge",
                     }));
     return program.result(program.y);
   };
-  const Outcome right = outcome(1, image_of(plain, waits), body);
-  CHECK(right.at_once == 1);
-  CHECK(right.always);
-  const Outcome wrong = outcome(1, image_of(plain, plain), body);
-  CHECK(wrong.at_once == 0);
-  CHECK(wrong.sometimes);
+  always_computes(1, image_of(plain, waits), body);
+  reads_too_early(image_of(plain, plain), body);
 
   Session session;
   Program program(session, image_of(plain, waits));
@@ -380,9 +370,7 @@ TEST_CASE("Nodes may be chained by hand, in clones and child graphs too", "[chai
     };
   };
   for (const Form& form : {Form{true, false, false}, {true, true, false}, {true, false, true}}) {
-    const Outcome right = outcome(1, image_of(plain, waits), run(form));
-    CHECK(right.at_once == 1);
-    CHECK(right.always);
+    always_computes(1, image_of(plain, waits), run(form));
     CHECK(outcome(1, image_of(plain, plain), run(form)).at_once == 0);
   }
   CHECK(outcome(1, image_of(plain, plain), run({false, false, false})).always);

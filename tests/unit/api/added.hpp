@@ -31,6 +31,13 @@ inline auto adding(std::vector<std::string>& ran, std::string name, unsigned blo
   };
 }
 
+/// Floats for choices to add to, and the implementations that have done so.
+struct AddsToFloats {
+  const Program& program = Program::on();
+  CUdeviceptr y = program.floats(64);
+  std::vector<std::string> ran;
+};
+
 inline contextune::ChoiceMemory memory_of(CUdeviceptr y, int n) {
   return {{{reinterpret_cast<void*>(y), static_cast<std::size_t>(n) * sizeof(float)}}};
 }

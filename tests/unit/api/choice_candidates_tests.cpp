@@ -12,10 +12,9 @@ using contextune::Config;
 using contextune::ConfigSpace;
 using contextune::Problem;
 
-TEST_CASE("What computes something else is never chosen, even if it is the fastest", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats,
+                 "What computes something else is never chosen, even if it is the fastest",
+                 "[choice]") {
   Add add("with_a_wrong_one", quick());
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
@@ -79,9 +78,7 @@ TEST_CASE("What leaves alone a result that was there before is wrong", "[choice]
   }
 }
 
-TEST_CASE("What is hardly faster than the default is not chosen", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
+TEST_CASE_METHOD(AddsToFloats, "What is hardly faster than the default is not chosen", "[choice]") {
   std::string last;
   // One launch in sixty takes half as long, or all do.
   const auto mostly = [&](const char* name, unsigned others, unsigned first) {
@@ -108,10 +105,9 @@ TEST_CASE("What is hardly faster than the default is not chosen", "[choice]") {
   CHECK(last == "much");
 }
 
-TEST_CASE("An implementation that fails is not chosen, and the default does the work", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats,
+                 "An implementation that fails is not chosen, and the default does the work",
+                 "[choice]") {
   Add add("with_failing_ones", quick());
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
@@ -199,9 +195,8 @@ TEST_CASE("A choice may say by name which implementations may run", "[choice]") 
             .size() == 1);
 }
 
-TEST_CASE("A choice's key may be anything that a key function returns", "[choice]") {
-  const CUdeviceptr y = Program::on().floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "A choice's key may be anything that a key function returns",
+                 "[choice]") {
   Add add("keyed_by_list", quick());
   add.key([](CUdeviceptr, int n) {
        return std::tuple(std::vector<int>{n, 8}, std::string("f32"));
@@ -215,9 +210,7 @@ TEST_CASE("A choice's key may be anything that a key function returns", "[choice
   CHECK(log_lines({"event=winner", "keyed_by_list", "key1=[64:8]", "key2=f32"}).size() == 1);
 }
 
-TEST_CASE("Configs of an implementation are searched with it", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
+TEST_CASE_METHOD(AddsToFloats, "Configs of an implementation are searched with it", "[choice]") {
   std::vector<std::int64_t> blocks;
   Add add("with_configs", quick());
   add.buffers(memory_of)

@@ -8,9 +8,7 @@
 #include "added.hpp"
 #include "catch.hpp"
 
-TEST_CASE("An operator has fused implementations run", "[choice_options]") {
-  const CUdeviceptr y = Program::on().floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "An operator has fused implementations run", "[choice_options]") {
   Add add("fusion_by_option", quick({.fusion = contextune::Fusion::Off}));
   add.buffers(memory_of)
       .add_unfused("unfused", adding(ran, "unfused", 128))
@@ -19,9 +17,8 @@ TEST_CASE("An operator has fused implementations run", "[choice_options]") {
   CHECK(ran.back() == "fused");
 }
 
-TEST_CASE("An operator names the implementations that may run", "[choice_options]") {
-  const CUdeviceptr y = Program::on().floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "An operator names the implementations that may run",
+                 "[choice_options]") {
   const auto winner_of = [&](const char* name, const char* third) {
     Add add(name, quick({.implementations = "large"}));
     add.buffers(memory_of)
@@ -40,9 +37,8 @@ TEST_CASE("An operator names the implementations that may run", "[choice_options
             .size() == 1);
 }
 
-TEST_CASE("An operator has choices searched alone, in a region as well", "[choice_options]") {
-  const CUdeviceptr y = Program::on().floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "An operator has choices searched alone, in a region as well",
+                 "[choice_options]") {
   Add add("alone_by_option", quick({.select = contextune::Select::Deferred}));
   add.buffers(memory_of)
       .add("fused", adding(ran, "fused", 256))

@@ -53,10 +53,8 @@ TEST_CASE("Adding implementations runs nothing", "[choice]") {
                     Catch::Contains("two implementations"));
 }
 
-TEST_CASE("A choice in a repeated region is searched in its passes", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "A choice in a repeated region is searched in its passes",
+                 "[choice]") {
   Add add("in_region", quick());
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
@@ -85,11 +83,9 @@ TEST_CASE("A choice in a repeated region is searched in its passes", "[choice]")
   }
 }
 
-TEST_CASE("A choice outside of a region is measured at once, on memory that is put back",
-          "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats,
+                 "A choice outside of a region is measured at once, on memory that is put back",
+                 "[choice]") {
   Add add("alone", quick());
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
@@ -136,9 +132,7 @@ TEST_CASE("A repeatable choice may be called several times in each pass", "[choi
                     Catch::Contains("calls_per_pass is 2") && Catch::Contains("repeatable"));
 }
 
-TEST_CASE("Inputs of its own leave the caller's memory alone", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
+TEST_CASE_METHOD(AddsToFloats, "Inputs of its own leave the caller's memory alone", "[choice]") {
   const CUdeviceptr own = program.floats(64);
   std::vector<CUdeviceptr> touched;
   static int number = 0;
@@ -191,10 +185,8 @@ TEST_CASE("A choice of a name that is taken, with other implementations, is anot
   CHECK(log_lines({"event=winner", "site=same_name#2", "implementation=large"}).size() == 1);
 }
 
-TEST_CASE("An implementation may call its choice for a part of the work", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "An implementation may call its choice for a part of the work",
+                 "[choice]") {
   Add add("recursive", quick());
   add.size([](CUdeviceptr, int n) { return static_cast<std::size_t>(n) * sizeof(float); })
       .buffers(memory_of)
@@ -208,10 +200,7 @@ TEST_CASE("An implementation may call its choice for a part of the work", "[choi
   CHECK(read(y, 64) == all(64, 1.0F));
 }
 
-TEST_CASE("What may not be repeated keeps its default", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "What may not be repeated keeps its default", "[choice]") {
   Add add("not_repeatable", quick());
   add.add("slow", adding(ran, "slow", 256)).add("fast", adding(ran, "fast", 128));
   add(y, 64);
@@ -237,10 +226,9 @@ TEST_CASE("What the default throws is the caller's", "[choice]") {
   CHECK_THROWS_AS(add(0, 1), std::out_of_range);
 }
 
-TEST_CASE("A default that fails where it is compared runs on memory that is as it was",
-          "[choice]") {
-  const CUdeviceptr y = Program::on().floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats,
+                 "A default that fails where it is compared runs on memory that is as it was",
+                 "[choice]") {
   Add add("failing_once", quick());
   const auto add_one = adding(ran, "default", 128);
   add.buffers(memory_of)
@@ -254,10 +242,8 @@ TEST_CASE("A default that fails where it is compared runs on memory that is as i
   CHECK(read(y, 64) == all(64, 1.0F));
 }
 
-TEST_CASE("A live region tries what is right on the caller's own calls", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
+TEST_CASE_METHOD(AddsToFloats, "A live region tries what is right on the caller's own calls",
+                 "[choice]") {
   Add add("in_live", quick());
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
@@ -280,9 +266,7 @@ TEST_CASE("A live region tries what is right on the caller's own calls", "[choic
   CHECK(ran.size() == static_cast<std::size_t>(entries) + 8);
 }
 
-TEST_CASE("A settled choice is called without an allocation", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
+TEST_CASE_METHOD(AddsToFloats, "A settled choice is called without an allocation", "[choice]") {
   Choice<void(CUdeviceptr, int)> add("settled", quick());
   int calls = 0;
   const auto doing = [&](unsigned block) {

@@ -22,11 +22,15 @@ void set_block(const Config& config, LaunchEdit& launch) {
   launch.set_block({static_cast<std::uint32_t>(config.get_int("block"))});
 }
 
+struct OwnFloats {
+  const Program& program = Program::on();
+  CUdeviceptr y = program.floats(n);
+};
+
 }  // namespace
 
-TEST_CASE("Launches of a declared kernel are tuned where the program makes them", "[kernel]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(n);
+TEST_CASE_METHOD(OwnFloats, "Launches of a declared kernel are tuned where the program makes them",
+                 "[kernel]") {
   int sms = 0;
   Kernel("add")
       .space(ConfigSpace().parameter("block", {64, 128, 512}))
@@ -60,9 +64,8 @@ const bool declared_early = [] {
   return true;
 }();
 
-TEST_CASE("A kernel that is declared before CUDA is initialised is tuned", "[kernel]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(n);
+TEST_CASE_METHOD(OwnFloats, "A kernel that is declared before CUDA is initialised is tuned",
+                 "[kernel]") {
   REQUIRE(declared_early);
   CONTEXTUAL_AUTOTUNE("early", short_table()) {
     REQUIRE(program.launch("declared_early", y, n, 1.0F, 4, 256) == CUDA_SUCCESS);
@@ -71,9 +74,8 @@ TEST_CASE("A kernel that is declared before CUDA is initialised is tuned", "[ker
         1);
 }
 
-TEST_CASE("A declaration that fails leaves the kernel as the program launches it", "[kernel]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(n);
+TEST_CASE_METHOD(OwnFloats, "A declaration that fails leaves the kernel as the program launches it",
+                 "[kernel]") {
   Kernel("add_more")
       .space(ConfigSpace().parameter("block", {64, 128}))
       .key([](const LaunchInfo& launch) {
@@ -90,10 +92,9 @@ TEST_CASE("A declaration that fails leaves the kernel as the program launches it
   CHECK(log_lines({"event=fallback", "reason=rule_error", "there is no argument 17"}).size() == 1);
 }
 
-TEST_CASE("A kernel's size that comes when its region is tuned runs what was asked for",
-          "[kernel]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(n);
+TEST_CASE_METHOD(OwnFloats,
+                 "A kernel's size that comes when its region is tuned runs what was asked for",
+                 "[kernel]") {
   const auto unseen = GENERATE(contextune::UnseenSize::Nearest, contextune::UnseenSize::Default,
                                contextune::UnseenSize::Tune);
   const std::string region = "unseen_" + std::to_string(static_cast<int>(unseen));
@@ -134,9 +135,9 @@ TEST_CASE("A kernel's size that comes when its region is tuned runs what was ask
   }
 }
 
-TEST_CASE("A kernel's size that was not measured itself is not the nearest to any", "[kernel]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(n);
+TEST_CASE_METHOD(OwnFloats,
+                 "A kernel's size that was not measured itself is not the nearest to any",
+                 "[kernel]") {
   Kernel("add_more")
       .space(ConfigSpace().parameter("block", {64, 128, 512}))
       .size([](const LaunchInfo& launch) { return launch.argument<int>(0); })
@@ -156,9 +157,8 @@ TEST_CASE("A kernel's size that was not measured itself is not the nearest to an
   CHECK(log_lines({"event=trial", in, "size=17-32"}).size() > 4);
 }
 
-TEST_CASE("Launches of one bucket of sizes are one site, whatever their grids", "[kernel]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(n);
+TEST_CASE_METHOD(OwnFloats, "Launches of one bucket of sizes are one site, whatever their grids",
+                 "[kernel]") {
   Kernel("add_more")
       .space(ConfigSpace().parameter("block", {64, 128}))
       .size([](const LaunchInfo& launch) {

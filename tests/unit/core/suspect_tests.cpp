@@ -64,9 +64,7 @@ TEST_CASE("A suspect whose site is not launched holds nothing up, and is not tri
 TEST_CASE("A stored winner that is blamed meanwhile is not run", "[suspects]") {
   StoredWinner stored;
   stored.config = 1;
-  TuningOptions options;
-  options.store_knows = true;
-  FakeRegion region(options);
+  FakeRegion region({.store_knows = true});
   region.sites.push_back({.name = "a",
                           .seconds = {10e-6, 1e-6, 8e-6},
                           .stored = stored,
@@ -80,9 +78,7 @@ TEST_CASE("A stored winner that is a suspect is tried alone before it runs", "[s
   StoredWinner stored;
   stored.config = 1;
   stored.seconds = 1e-6;
-  TuningOptions options;
-  options.store_knows = true;
-  FakeRegion region(options);
+  FakeRegion region({.store_knows = true});
   const auto add = [&](const char* name, StoredWinner winner) {
     region.sites.push_back({.name = name,
                             .seconds = {10e-6, 1e-6, 8e-6},

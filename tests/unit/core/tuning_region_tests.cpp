@@ -15,9 +15,7 @@ TEST_CASE("Refine finds configs that are good only together", "[refine]") {
     return sum;
   };
   const auto run = [&](bool refine) {
-    TuningOptions options;
-    options.refine = refine;
-    FakeRegion region(options);
+    FakeRegion region({.refine = refine});
     region.noise = 0.005;
     region.sites.push_back({"a", {10e-6, 8e-6, 8.1e-6}});
     region.sites.push_back({"b", {10e-6, 8e-6, 8.1e-6}});
@@ -162,9 +160,7 @@ TEST_CASE("Of calls of several launches more configs are refined", "[refine]") {
 }
 
 TEST_CASE("A winner that makes the region slower is dropped, the good one stays", "[confirm]") {
-  TuningOptions options;
-  options.refine = false;
-  FakeRegion region(options);
+  FakeRegion region({.refine = false});
   region.noise = 0.003;
   region.sites.push_back({"good", {10e-6, 7e-6}});
   region.sites.push_back({"false", {10e-6, 9e-6}});
@@ -183,9 +179,7 @@ TEST_CASE("A winner that makes the region slower is dropped, the good one stays"
 }
 
 TEST_CASE("After three tries all sites keep their defaults", "[confirm]") {
-  TuningOptions options;
-  options.refine = false;
-  FakeRegion region(options);
+  FakeRegion region({.refine = false});
   region.noise = 0.003;
   for (const char* name : {"a", "b", "c", "d"}) region.sites.push_back({name, {10e-6, 9e-6}});
   region.region_time = [](const Configs& c) {
@@ -202,10 +196,7 @@ TEST_CASE("After three tries all sites keep their defaults", "[confirm]") {
 }
 
 TEST_CASE("A gain hidden in noise gets more pairs before it is kept", "[confirm]") {
-  TuningOptions options;
-  options.refine = false;
-  options.margin = 0;
-  FakeRegion region(options);
+  FakeRegion region({.margin = 0, .refine = false});
   region.noise = 0.02;
   region.sites.push_back({"a", {10e-6, 9.6e-6}});
   region.run();
@@ -215,9 +206,7 @@ TEST_CASE("A gain hidden in noise gets more pairs before it is kept", "[confirm]
 }
 
 TEST_CASE("Confirm compares only passes in which the same sites were launched", "[confirm]") {
-  TuningOptions options;
-  options.refine = false;
-  FakeRegion region(options);
+  FakeRegion region({.refine = false});
   region.noise = 0.003;
   region.sites.push_back({"a", {10e-6, 9e-6}});
   // A long kernel comes every third pass: a mean over everything would be all noise.
@@ -245,10 +234,7 @@ TEST_CASE("Late results delay refine and confirm and do not change them", "[conf
 TEST_CASE("A short region that is repeated is compared for longer than one that the program enters",
           "[confirm]") {
   const auto pairs = [](double seconds, bool bounded, std::uint64_t max_passes = 0) {
-    TuningOptions options;
-    options.refine = false;
-    options.max_passes = max_passes;
-    FakeRegion region(options);
+    FakeRegion region({.refine = false, .max_passes = max_passes});
     region.bounded = bounded;
     region.noise = 0.001;
     region.sites.push_back({"a", {2 * seconds, seconds}});
@@ -266,9 +252,7 @@ TEST_CASE("A short region that is repeated is compared for longer than one that 
 
 TEST_CASE("A winner that fails while it is confirmed leaves, and the others are confirmed",
           "[confirm]") {
-  TuningOptions options;
-  options.refine = false;
-  FakeRegion region(options);
+  FakeRegion region({.refine = false});
   region.noise = 0.003;
   region.sites.push_back({"a", {10e-6, 8e-6}});
   region.sites.push_back({"b", {10e-6, 9e-6}});

@@ -111,9 +111,7 @@ TEST_CASE("A program that runs ahead of its GPU is waited for in time, not in en
 }
 
 TEST_CASE("A tuning whose results never come ends with the defaults", "[results]") {
-  TuningOptions options;
-  options.result_patience_seconds = 0;
-  FakeRegion region(options);
+  FakeRegion region({.result_patience_seconds = 0});
   region.lose_all = true;
   region.sites.push_back({"a", {2e-6, 1e-6}});
   region.run(2 * (16 + 70));
@@ -167,9 +165,7 @@ TEST_CASE("The same calls give the same tuning", "[results]") {
 }
 
 TEST_CASE("max_passes ends the table early and keeps passes to confirm with", "[limits]") {
-  TuningOptions options;
-  options.max_passes = 40;
-  FakeRegion region(options);
+  FakeRegion region({.max_passes = 40});
   region.noise = 0.001;
   region.sites.push_back({"a", {4e-6, 3e-6, 2e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}});
   region.run();
@@ -181,9 +177,7 @@ TEST_CASE("max_passes ends the table early and keeps passes to confirm with", "[
 }
 
 TEST_CASE("max_passes too small to show a gain keeps the defaults", "[limits]") {
-  TuningOptions options;
-  options.max_passes = 12;
-  FakeRegion region(options);
+  FakeRegion region({.max_passes = 12});
   region.sites.push_back({"a", {4e-6, 1e-6}});
   region.run();
   CHECK(region.tuning.progress().passes <= 12);
@@ -191,9 +185,7 @@ TEST_CASE("max_passes too small to show a gain keeps the defaults", "[limits]") 
 }
 
 TEST_CASE("max_time ends a tuning", "[limits]") {
-  TuningOptions options;
-  options.max_time = 50e-6;
-  FakeRegion region(options);
+  FakeRegion region({.max_time = 50e-6});
   region.sites.push_back({"a", std::vector<double>(30, 1e-6)});
   region.run();
   CHECK(region.tuning.progress().seconds <= 51e-6);
@@ -202,10 +194,7 @@ TEST_CASE("max_time ends a tuning", "[limits]") {
 }
 
 TEST_CASE("Trials cost at most max_slowdown of the program's time in live mode", "[limits]") {
-  TuningOptions options;
-  options.max_slowdown = 0.1;
-  options.cutoff = 0;
-  FakeRegion region(options);
+  FakeRegion region({.cutoff = 0, .max_slowdown = 0.1});
   region.sites.push_back({"a", {1e-6, 2.5e-6, 0.8e-6, 2.8e-6}});
   bool waited = false;
   double worst = 0;
@@ -229,9 +218,7 @@ TEST_CASE("Trials cost at most max_slowdown of the program's time in live mode",
 }
 
 TEST_CASE("What a trial takes once only counts against max_slowdown", "[limits]") {
-  TuningOptions options;
-  options.max_slowdown = 0.1;
-  FakeRegion region(options);
+  FakeRegion region({.max_slowdown = 0.1});
   region.sites.push_back({"a", {1e-6, 0.8e-6}});
   region.lag = 1;
   const PassPlan plan = region.entry();

@@ -24,13 +24,16 @@ std::vector<TimedWork> collect(ActivityTimer& timer) {
   return work;
 }
 
+struct OpenActivityTimer {
+  OpenActivityTimer() { REQUIRE(timer.open(why)); }
+  const Driver driver = FakeDriver::make();
+  ActivityTimer timer{driver, FakeCupti::make()};
+  std::string why;
+};
+
 }  // namespace
 
-TEST_CASE("Launches come back under their tags", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "Launches come back under their tags", "[activity]") {
   for (std::uint64_t tag = 1; tag <= 1000; ++tag) launch(timer, tag, 1, 1000 + tag);
   FakeCupti::get().launch();  // not ours
   timer.flush(true);
@@ -45,11 +48,8 @@ TEST_CASE("Launches come back under their tags", "[activity]") {
   CHECK(timer.dropped() == 0);
 }
 
-TEST_CASE("Launches through the runtime are found by its calls", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "Launches through the runtime are found by its calls",
+                 "[activity]") {
   for (std::uint64_t tag = 1; tag <= 100; ++tag) {
     FakeCupti::get().enter_runtime();
     launch(timer, tag);
@@ -65,11 +65,9 @@ TEST_CASE("Launches through the runtime are found by its calls", "[activity]") {
   CHECK(FakeCupti::get().forced_flushes == 0);
 }
 
-TEST_CASE("Copies and fills come back under their tags, whoever waits for them", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer,
+                 "Copies and fills come back under their tags, whoever waits for them",
+                 "[activity]") {
   FakeCupti& cupti = FakeCupti::get();
   std::uint64_t tag = 0;
   for (const auto& [call, kind] : std::vector<std::pair<std::uint32_t, CUpti_ActivityKind>>{
@@ -96,11 +94,8 @@ TEST_CASE("Copies and fills come back under their tags, whoever waits for them",
   CHECK(cupti.forced_flushes == 0);
 }
 
-TEST_CASE("A launch within a timed launch is that one's work", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "A launch within a timed launch is that one's work",
+                 "[activity]") {
   timer.launch_begin(1, CU_STREAM_LEGACY);
   launch(timer, 2);
   FakeCupti::get().launch();
@@ -113,11 +108,7 @@ TEST_CASE("A launch within a timed launch is that one's work", "[activity]") {
   CHECK(timer.release());
 }
 
-TEST_CASE("A waiting flush forces only what is missing", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "A waiting flush forces only what is missing", "[activity]") {
   launch(timer, 1);
   FakeCupti::get().hold_back = true;
   timer.flush(false);
@@ -135,11 +126,7 @@ TEST_CASE("A waiting flush forces only what is missing", "[activity]") {
   CHECK(collect(timer).size() == 1);
 }
 
-TEST_CASE("Only calls that make GPU work are recorded", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "Only calls that make GPU work are recorded", "[activity]") {
   const auto& silent = FakeCupti::get().silent;
   CHECK(silent.count(CUPTI_DRIVER_TRACE_CBID_cuEventQuery) == 1);
   CHECK(silent.count(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize) == 1);
@@ -231,11 +218,7 @@ TEST_CASE("A graph that has met CUPTI keeps it in the process", "[activity]") {
   }
 }
 
-TEST_CASE("Release waits for no launch: it says no", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "Release waits for no launch: it says no", "[activity]") {
   std::thread([&] {
     timer.launch_begin(1, CU_STREAM_LEGACY);
     std::thread([&] { CHECK_FALSE(timer.release()); }).join();
@@ -275,11 +258,7 @@ TEST_CASE("Another user of CUPTI is respected and named", "[activity]") {
   CHECK(first.is_open());
 }
 
-TEST_CASE("Records that CUPTI drops are counted", "[activity]") {
-  const Driver driver = FakeDriver::make();
-  ActivityTimer timer(driver, FakeCupti::make());
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenActivityTimer, "Records that CUPTI drops are counted", "[activity]") {
   FakeCupti::get().dropped = 3;
   launch(timer, 1);
   timer.flush(true);

@@ -22,13 +22,18 @@ std::vector<TimedWork> collect(EventTimer& timer) {
   return work;
 }
 
+struct OpenEventTimer {
+  OpenEventTimer() { REQUIRE(timer.open(why)); }
+  const Driver driver = FakeDriver::make();
+  EventTimer timer{driver};
+  std::string why;
+};
+
 }  // namespace
 
-TEST_CASE("A launch is reported once its events have completed, and never waited for", "[events]") {
-  const Driver driver = FakeDriver::make();
-  EventTimer timer(driver);
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenEventTimer,
+                 "A launch is reported once its events have completed, and never waited for",
+                 "[events]") {
   launch(timer, 1, stream(1), 10e-6);
   launch(timer, 2, stream(1), 20e-6);
   CHECK(collect(timer).empty());
@@ -46,11 +51,7 @@ TEST_CASE("A launch is reported once its events have completed, and never waited
   CHECK(FakeDriver::get().mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-TEST_CASE("Events are used again", "[events]") {
-  const Driver driver = FakeDriver::make();
-  EventTimer timer(driver);
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenEventTimer, "Events are used again", "[events]") {
   for (std::uint64_t tag = 1; tag <= 500; ++tag) {
     launch(timer, tag, stream(1), 1e-6);
     FakeDriver::get().synchronize();
@@ -76,11 +77,7 @@ TEST_CASE("Nothing is recorded while a stream is captured or the timer is closed
   CHECK(collect(timer).empty());
 }
 
-TEST_CASE("A driver that refuses events costs the sample only", "[events]") {
-  const Driver driver = FakeDriver::make();
-  EventTimer timer(driver);
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenEventTimer, "A driver that refuses events costs the sample only", "[events]") {
   timer.launch_begin(1, stream(1));
   FakeDriver::get().record_result = CUDA_ERROR_INVALID_HANDLE;
   timer.launch_end(1, stream(1));
@@ -91,11 +88,7 @@ TEST_CASE("A driver that refuses events costs the sample only", "[events]") {
   REQUIRE(collect(timer).size() == 1);
 }
 
-TEST_CASE("Times stay exact over minutes of running", "[events]") {
-  const Driver driver = FakeDriver::make();
-  EventTimer timer(driver);
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenEventTimer, "Times stay exact over minutes of running", "[events]") {
   double last = 0;
   for (std::uint64_t tag = 1; tag <= 3000; ++tag) {
     FakeDriver::get().work(stream(1), 0.1);  // not timed
@@ -138,11 +131,9 @@ TEST_CASE("Streams of several contexts keep their own events", "[events]") {
   CHECK(timer.dropped() == 1);
 }
 
-TEST_CASE("A context that goes away while times are read is forgotten all the same", "[events]") {
-  const Driver driver = FakeDriver::make();
-  EventTimer timer(driver);
-  std::string why;
-  REQUIRE(timer.open(why));
+TEST_CASE_METHOD(OpenEventTimer,
+                 "A context that goes away while times are read is forgotten all the same",
+                 "[events]") {
   launch(timer, 1, stream(1), 5e-6);
   std::future<void> forgotten;
   FakeDriver::get().at_query = [&] {

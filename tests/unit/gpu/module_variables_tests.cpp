@@ -88,11 +88,15 @@ KernelIdentity kernel_of(CUlibrary library) {
   return kernel;
 }
 
+struct SeveralModules {
+  const Driver driver = make_driver();
+  ModuleVariables modules{driver};
+};
+
 }  // namespace
 
-TEST_CASE("A kernel's variables are those of its own module or library", "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
+TEST_CASE_METHOD(SeveralModules, "A kernel's variables are those of its own module or library",
+                 "[variables]") {
   modules.loaded(module_a, counter_ptx);
   modules.loaded(library_b, table_ptx);
   variables.addresses = {{{module_a, "counter"}, 0x1000},
@@ -141,9 +145,8 @@ TEST_CASE("Code is loaded while another thread waits for the loader to read an i
   loads.get();
 }
 
-TEST_CASE("An answer is kept for each context, and until the unload", "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
+TEST_CASE_METHOD(SeveralModules, "An answer is kept for each context, and until the unload",
+                 "[variables]") {
   modules.loaded(library_a, counter_ptx);
   variables.addresses = {{{library_a, "counter"}, 0x1000}};
   const auto first = modules.of(kernel_of(library_a));
@@ -163,9 +166,7 @@ TEST_CASE("An answer is kept for each context, and until the unload", "[variable
   CHECK(modules.of(kernel_of(library_a))->variables.at(0).address == 0x5000);
 }
 
-TEST_CASE("A module goes with its context, a library stays", "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
+TEST_CASE_METHOD(SeveralModules, "A module goes with its context, a library stays", "[variables]") {
   modules.loaded(library_a, counter_ptx);
   modules.loaded(module_a, counter_ptx);
   FakeDriver::get().current = reinterpret_cast<CUcontext>(0x11);
@@ -179,9 +180,9 @@ TEST_CASE("A module goes with its context, a library stays", "[variables]") {
   CHECK_FALSE(modules.of(function_of(module_b))->unknown.empty());
 }
 
-TEST_CASE("A function that a program got of a library has the library's variables", "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
+TEST_CASE_METHOD(SeveralModules,
+                 "A function that a program got of a library has the library's variables",
+                 "[variables]") {
   modules.loaded(library_a, counter_ptx);
   variables.addresses = {{{module_a, "counter"}, 0x1000}, {{module_b, "counter"}, 0x2000}};
   CHECK_FALSE(modules.of(function_of(module_a))->unknown.empty());
@@ -196,9 +197,7 @@ TEST_CASE("A function that a program got of a library has the library's variable
   CHECK_FALSE(modules.of(function_of(module_b))->unknown.empty());
 }
 
-TEST_CASE("What cannot be told comes with its reason", "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
+TEST_CASE_METHOD(SeveralModules, "What cannot be told comes with its reason", "[variables]") {
   modules.loaded(module_a, counter_ptx);
   CHECK(modules.of(function_of(module_a))->unknown ==
         "the driver does not find the variable counter: CUDA_ERROR_FAKE (made up)");
@@ -212,10 +211,10 @@ TEST_CASE("What cannot be told comes with its reason", "[variables]") {
   CHECK(modules.of(function_of(module_a))->unknown == "no CUDA context is current");
 }
 
-TEST_CASE("Variables of modules whose kernels the program has are known, of others not asked for",
-          "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
+TEST_CASE_METHOD(
+    SeveralModules,
+    "Variables of modules whose kernels the program has are known, of others not asked for",
+    "[variables]") {
   modules.loaded(module_a, counter_ptx);
   modules.loaded(module_b, counter_ptx);
   modules.loaded(library_a, table_ptx);
@@ -241,11 +240,10 @@ TEST_CASE("Variables of modules whose kernels the program has are known, of othe
   CHECK(modules.of_used().empty());
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    SeveralModules,
     "A module that is used and cannot be read, or is another context's, is said to be unknown",
     "[variables]") {
-  const Driver driver = make_driver();
-  ModuleVariables modules(driver);
   modules.used(module_b, CUfunction{});
   CHECK(modules.of_used().at(0).use->unknown == "the load of the kernel's module was not seen");
 

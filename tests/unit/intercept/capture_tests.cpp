@@ -87,9 +87,7 @@ TEST_CASE("A capture that is known to have ended does not stop the search", "[ca
   CHECK(program.said("winner", {"site=add "}));
 }
 TEST_CASE("A capture that outlives the region it began in stays whole", "[capture]") {
-  Options options = Program::quick();
-  options.mode = Mode::Auto;
-  Program program(options);
+  Program program(Program::quick(&Options::mode, Mode::Auto));
   program.runtime().declare(blocks({64, 256}));
   Capture capture(program);
   Adder adder(1000);
@@ -109,9 +107,7 @@ TEST_CASE("A capture that outlives the region it began in stays whole", "[captur
 }
 
 TEST_CASE("A capture that another thread is about to begin is not forgotten", "[capture]") {
-  Options options = Program::quick();
-  options.mode = Mode::Auto;
-  Program program(options);
+  Program program(Program::quick(&Options::mode, Mode::Auto));
   program.runtime().declare(blocks({64, 256}));
   Capture capture(program);
   Adder adder(1000);

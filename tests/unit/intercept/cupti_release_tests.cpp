@@ -30,9 +30,7 @@ bool is_alive(pid_t thread) {
 TEST_CASE("CUPTI, which waits for the GPU as it leaves, does not while the program's work goes on",
           "[release]") {
   const contextune::gpu::Driver& driver = Simulation::get().driver;
-  Options options = Program::quick();
-  options.timer = TimerKind::Auto;
-  Program program(options);
+  Program program(Program::quick(&Options::timer, TimerKind::Auto));
   program.runtime().declare(blocks({32, 1024}));
   Adder adder(1 << 10);
   CUstream busy = nullptr;

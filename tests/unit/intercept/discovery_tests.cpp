@@ -3,9 +3,7 @@
 using namespace contextune;
 
 TEST_CASE("Discovery lists what each kernel took and changes nothing", "[discovery]") {
-  Options options = Program::quick();
-  options.discover = true;
-  Program program(options);
+  Program program(Program::quick(&Options::discover, true));
   program.runtime().declare(blocks({64}));
   Adder adder(1 << 16);
   program.steps(10, [&] {
@@ -24,10 +22,7 @@ TEST_CASE("Discovery lists what each kernel took and changes nothing", "[discove
 }
 
 TEST_CASE("Discovery of a whole process needs no marks", "[discovery]") {
-  Options options = Program::quick();
-  options.discover = true;
-  options.region = "process";
-  Program program(options);
+  Program program(Program::quick(&Options::discover, true, &Options::region, "process"));
   Adder adder(1000);
   for (int i = 0; i < 5; ++i) adder.run(program);
   program.synchronise();
@@ -36,10 +31,7 @@ TEST_CASE("Discovery of a whole process needs no marks", "[discovery]") {
 }
 
 TEST_CASE("Discovery times the launches of a program that never synchronises", "[discovery]") {
-  Options options = Program::quick();
-  options.discover = true;
-  options.region = "process";
-  Program program(options);
+  Program program(Program::quick(&Options::discover, true, &Options::region, "process"));
   Adder adder(1000);
   for (int i = 0; i < 4500; ++i) adder.run(program);
   program.end();

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -100,6 +102,13 @@ class Program {
 
   /// Options with one region `nvtx:step`, a short schedule and neither refine nor confirm.
   static contextune::Options quick();
+  /// The same with members of it set: quick(&Options::force, "add=2", ...).
+  template <typename T, typename Of, typename... More>
+  static contextune::Options quick(T Of::*member, std::type_identity_t<T> value, More... more) {
+    contextune::Options options = quick(more...);
+    options.*member = std::move(value);
+    return options;
+  }
 
   CUresult launch(CUfunction function, unsigned grid, unsigned block, std::vector<void*> arguments,
                   unsigned shared_bytes = 0, CUstream stream = nullptr);

@@ -34,13 +34,18 @@ std::vector<unsigned> last_blocks() {
   return {launches[launches.size() - 2].block, launches.back().block};
 }
 
+struct MeasuredKernels {
+  MeasuredKernels() { two.declare(measured.program); }
+  MeasuredProgram measured;
+  Graphs graphs{measured.program};
+  TwoKernels two;
+};
+
 }  // namespace
 
-TEST_CASE("A captured graph is tuned where it is launched, its source long destroyed", "[graph]") {
-  MeasuredProgram measured;
-  Graphs graphs(measured.program);
-  TwoKernels two;
-  two.declare(measured.program);
+TEST_CASE_METHOD(MeasuredKernels,
+                 "A captured graph is tuned where it is launched, its source long destroyed",
+                 "[graph]") {
   CUgraph graph = two.captured(measured.program, graphs);
   CUgraphExec exec = graphs.instantiate(graph);
   graphs.destroy(graph);
@@ -88,11 +93,8 @@ TEST_CASE("Kernels of one site are told from others by the order in which they r
   large.holds(60);
 }
 
-TEST_CASE("Where launches go between streams, they stay one after the other", "[graph]") {
-  MeasuredProgram measured;
-  Graphs graphs(measured.program);
-  TwoKernels two;
-  two.declare(measured.program);
+TEST_CASE_METHOD(MeasuredKernels,
+                 "Where launches go between streams, they stay one after the other", "[graph]") {
   CUgraphExec exec = graphs.instantiate(graphs.explicit_graph({&two.first, &two.second}, 1, 32));
   const std::array<CUstream, 2> streams{graphs.stream(), graphs.stream()};
   int launches = 0;
@@ -135,11 +137,8 @@ TEST_CASE("Instantiations are bounded, and the winners' is what stays", "[graph]
   two.hold(150);
 }
 
-TEST_CASE("A graph that the program changes runs as it says from then on", "[graph]") {
-  MeasuredProgram measured;
-  Graphs graphs(measured.program);
-  TwoKernels two;
-  two.declare(measured.program);
+TEST_CASE_METHOD(MeasuredKernels, "A graph that the program changes runs as it says from then on",
+                 "[graph]") {
   CUgraph graph = two.captured(measured.program, graphs);
   CUgraphExec exec = graphs.instantiate(graph);
   const auto step = [&] { REQUIRE(graphs.launch(exec) == CUDA_SUCCESS); };
@@ -169,11 +168,7 @@ TEST_CASE("A config that no graph can hold fails, and the results stay right", "
   two.hold(40);
 }
 
-TEST_CASE("What was captured with winners is not tuned again", "[graph]") {
-  MeasuredProgram measured;
-  Graphs graphs(measured.program);
-  TwoKernels two;
-  two.declare(measured.program);
+TEST_CASE_METHOD(MeasuredKernels, "What was captured with winners is not tuned again", "[graph]") {
   measured.steps(30, [&] {
     two.first.run(measured.program, 1, 32);
     two.second.run(measured.program, 1, 32);
@@ -190,11 +185,9 @@ TEST_CASE("What was captured with winners is not tuned again", "[graph]") {
   two.hold(40);
 }
 
-TEST_CASE("A graph captured while the search goes on is tuned where it is launched", "[graph]") {
-  MeasuredProgram measured;
-  Graphs graphs(measured.program);
-  TwoKernels two;
-  two.declare(measured.program);
+TEST_CASE_METHOD(MeasuredKernels,
+                 "A graph captured while the search goes on is tuned where it is launched",
+                 "[graph]") {
   measured.steps(2, [&] { two.first.run(measured.program, 1, 32); });
   measured.program.push(measured.region.c_str());
   CUgraphExec exec = graphs.instantiate(two.captured(measured.program, graphs));
@@ -206,9 +199,7 @@ TEST_CASE("A graph captured while the search goes on is tuned where it is launch
 }
 
 TEST_CASE("With events the kernels of a graph are chosen by the region's time", "[graph]") {
-  Options options = Program::quick();
-  options.refine = true;
-  Program program(options);
+  Program program(Program::quick(&Options::refine, true));
   Graphs graphs(program);
   TwoKernels two;
   two.declare(program);
@@ -222,10 +213,7 @@ TEST_CASE("With events the kernels of a graph are chosen by the region's time", 
 
 TEST_CASE("Each graph is a region where launches of graphs are the mark", "[graph]") {
   const std::string mark = GENERATE(std::string("graph"), std::string("process"));
-  Options options = Program::quick();
-  options.region = mark;
-  options.refine = true;
-  Program program(options);
+  Program program(Program::quick(&Options::region, mark, &Options::refine, true));
   Graphs graphs(program);
   TwoKernels two;
   two.declare(program);
@@ -288,9 +276,7 @@ TEST_CASE("A plan of one's own can be launched outside of any search", "[graph]"
 
 TEST_CASE("What a graph launches is compared in a region's only visit by what its code shows",
           "[graph][replay]") {
-  Options options = Program::quick();
-  options.mode = Mode::Auto;
-  Program program(options);
+  Program program(Program::quick(&Options::mode, Mode::Auto));
   Graphs graphs(program);
   program.runtime().declare(blocks({64, 256}));
   int n = 1000;

@@ -63,11 +63,8 @@ class Runs {
 
   /// @param saves how often that run stores winners, those before its end not counted
   Run run(const std::vector<char>& fatbin, std::ptrdiff_t saves) {
-    Options options = Program::quick();
-    options.cache_dir = folder_;
-    options.confirm = true;
-    options.confirm_min_pairs = 2;
-    Program program(options);
+    Program program(Program::quick(&Options::cache_dir, folder_, &Options::confirm, true,
+                                   &Options::confirm_min_pairs, 2));
     program.process().services().variables.loaded(Simulation::get().module, fatbin.data());
     program.runtime().declare(blocks({32, 1024}));
     Adder adder(1 << 16);

@@ -3,10 +3,7 @@
 using namespace contextune;
 
 TEST_CASE("In process mode every site counts its own launches", "[mode]") {
-  Options options = Program::quick();
-  options.region = "process";
-  options.confirm = true;
-  Program program(options);
+  Program program(Program::quick(&Options::region, "process", &Options::confirm, true));
   program.runtime().declare(blocks({32, 1024}));
   program.runtime().declare(blocks({32}, "add_twin"));
   CHECK(program.armed == 1);
@@ -29,9 +26,7 @@ TEST_CASE("In process mode every site counts its own launches", "[mode]") {
 }
 
 TEST_CASE("Launches of marked regions are not the process's", "[mode]") {
-  Options options = Program::quick();
-  options.region = "process;nvtx:step";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "process;nvtx:step"));
   program.runtime().declare(blocks({64}));
   Adder adder(100);
   program.steps(3, [&] { adder.run(program); });
@@ -42,9 +37,7 @@ TEST_CASE("Launches of marked regions are not the process's", "[mode]") {
 }
 
 TEST_CASE("A kernel can begin each entry", "[mode]") {
-  Options options = Program::quick();
-  options.region = "kernel:^other$";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "kernel:^other$"));
   program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   const CUfunction other = Simulation::get().function(Simulation::get().module, "_Z5otherv");
@@ -62,9 +55,7 @@ TEST_CASE("A kernel can begin each entry", "[mode]") {
 }
 
 TEST_CASE("The profiler's start and stop mark a region", "[mode]") {
-  Options options = Program::quick();
-  options.region = "profiler";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "profiler"));
   program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   program.process().regions().profiler(false);  // a stop without a start
@@ -112,9 +103,7 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
 }
 
 TEST_CASE("Entries that follow each other without a wait are tuned as well", "[mode]") {
-  Options options = Program::quick();
-  options.confirm = true;
-  Program program(options);
+  Program program(Program::quick(&Options::confirm, true));
   program.runtime().declare(blocks({32, 1024}));
   Adder adder(1 << 16);
   for (int i = 0; i < 400; ++i) {
@@ -133,11 +122,8 @@ TEST_CASE("Entries that follow each other without a wait are tuned as well", "[m
 // One gives no address out again, the other takes 0.7 ms for a launch.
 
 TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
-  Options options = Program::quick();
-  options.timer = TimerKind::Auto;
-  options.n_warmup = 0;
-  options.n_repeat = 1;
-  Program program(options);
+  Program program(Program::quick(&Options::timer, TimerKind::Auto, &Options::n_warmup, 0,
+                                 &Options::n_repeat, 1));
   program.runtime().declare(blocks({1024}));
   Adder adder(1 << 10);
   adder.x = program.allocate(sizeof(float) << 10U);
@@ -152,9 +138,7 @@ TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
 }
 
 TEST_CASE("Work on a stream that has got another's handle counts for the region", "[mode]") {
-  Options options = Program::quick();
-  options.confirm = true;
-  Program program(options);
+  Program program(Program::quick(&Options::confirm, true));
   program.runtime().declare(blocks({32, 1024}));
   Adder small(1 << 10);
   Adder large(1 << 20);
@@ -220,9 +204,7 @@ TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") 
 }
 
 TEST_CASE("A space file that cannot be used is named and leaves the program alone", "[mode]") {
-  Options options = Program::quick();
-  options.space = "/no/such/space.lua";
-  Program program(options);
+  Program program(Program::quick(&Options::space, "/no/such/space.lua"));
   CHECK(program.said("fault", {"/no/such/space.lua"}));
   CHECK(program.said("fallback", {"reason=space_file"}));
   Adder adder(100);

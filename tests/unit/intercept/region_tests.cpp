@@ -16,9 +16,7 @@ std::vector<unsigned> blocks_seen(const std::string& kernel) {
 }  // namespace
 
 TEST_CASE("All sites advance in every pass, as the table says", "[region]") {
-  Options options = Program::quick();
-  options.n_repeat = 2;
-  Program program(options);
+  Program program(Program::quick(&Options::n_repeat, 2));
   program.runtime().declare(blocks({64}));
   program.runtime().declare(blocks({64, 256}, "add_twin"));
   Adder first(1000);
@@ -82,9 +80,7 @@ TEST_CASE("Refine and confirm end in a verdict, and the program's results stay",
 }
 
 TEST_CASE("A launch belongs to the innermost region of its thread", "[region]") {
-  Options options = Program::quick();
-  options.region = "nvtx:outer;nvtx:inner";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "nvtx:outer;nvtx:inner"));
   program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   for (int i = 0; i < 6; ++i) {
@@ -156,9 +152,7 @@ TEST_CASE("Ranges of the process may begin and end on different threads' behalf"
 }
 
 TEST_CASE("A region whose first entry never ends is said so at the end", "[region]") {
-  Options options = Program::quick();
-  options.region = "nvtx:step;profiler;kernel:^add_twin$";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "nvtx:step;profiler;kernel:^add_twin$"));
   Adder adder(1000);
   Adder twin(1000, "_Z8add_twinifPf");
   const bool ends = GENERATE(false, true);
@@ -180,9 +174,7 @@ TEST_CASE("A region whose first entry never ends is said so at the end", "[regio
 }
 
 TEST_CASE("A region that is never entered is said so at the end", "[region]") {
-  Options options = Program::quick();
-  options.region = "nvtx:nowhere";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "nvtx:nowhere"));
   SECTION("with the ranges that there are") {
     for (const char* name : {"step", "decode", "step"}) {
       program.push(name, name == std::string("decode") ? "engine" : "");

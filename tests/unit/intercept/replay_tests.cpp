@@ -13,10 +13,8 @@ using namespace contextune;
 
 namespace {
 
-Options replayed() {
-  Options options = Program::quick();
-  options.mode = Mode::Auto;
-  return options;
+Options replayed(auto... members) {
+  return Program::quick(&Options::mode, Mode::Auto, members...);
 }
 
 /// x[i] += value in place, on memory that the program is known to have.
@@ -55,6 +53,12 @@ CUresult load_late(CUlibrary* library, const void* code, CUjit_option* options, 
                                                     num_library_options);
 }
 
+struct ReplayedAdder {
+  ReplayedAdder() { program.runtime().declare(blocks({64, 256})); }
+  Program program{replayed()};
+  Accumulator adder{program, 1000};
+};
+
 }  // namespace
 
 TEST_CASE("A region is tuned in one visit, and its memory is as after one visit", "[replay]") {
@@ -82,9 +86,7 @@ TEST_CASE("A region is tuned in one visit, and its memory is as after one visit"
 
 TEST_CASE("A region inside one that is recorded waits for its next entry, and says so",
           "[replay]") {
-  Options options = replayed();
-  options.region = "nvtx:step;nvtx:inner";
-  Program program(options);
+  Program program(replayed(&Options::region, "nvtx:step;nvtx:inner"));
   program.runtime().declare(blocks({64, 256}));
   Accumulator adder(program, 1000);
   const auto visit_inner = [&] {
@@ -138,9 +140,7 @@ TEST_CASE("Results that differ from run to run are declined, and kept as the vis
 }
 
 TEST_CASE("With a tolerance results may differ by so much, and are kept in every bit", "[replay]") {
-  Options options = replayed();
-  options.tolerance = "f32:1e-4";
-  Program program(options);
+  Program program(replayed(&Options::tolerance, "f32:1e-4"));
   program.runtime().declare(blocks({64, 256}, "add_roughly"));
   Accumulator adder(program, 1000, "_Z11add_roughlyifPf");
   std::vector<float> seen;
@@ -154,9 +154,7 @@ TEST_CASE("With a tolerance results may differ by so much, and are kept in every
 }
 
 TEST_CASE("What does not fit is learned by one visit and copied by the next", "[replay]") {
-  Options options = replayed();
-  options.replay_memory = 256 * 1024;
-  Program program(options);
+  Program program(replayed(&Options::replay_memory, 256 * 1024));
   program.runtime().declare(blocks({64, 256}));
   Accumulator adder(program, 1000);
   (void)program.allocate(4 << 20);
@@ -170,9 +168,7 @@ TEST_CASE("What does not fit is learned by one visit and copied by the next", "[
 
 TEST_CASE("What copies bring to the host counts as memory that a replay takes", "[replay]") {
   const auto is_repeated = [](contextune_fn fn, int num_copies) {
-    Options options = replayed();
-    options.replay_memory = 1 << 20;
-    Program program(options);
+    Program program(replayed(&Options::replay_memory, 1 << 20));
     program.runtime().declare(blocks({64, 256}));
     Accumulator adder(program, 1000);
     std::vector<std::byte> memory(256 * 1024);
@@ -201,10 +197,7 @@ TEST_CASE("What copies bring to the host counts as memory that a replay takes", 
   CHECK_FALSE(is_repeated(fn, 8));
 }
 
-TEST_CASE("A program with managed memory is tuned live", "[replay]") {
-  Program program(replayed());
-  program.runtime().declare(blocks({64, 256}));
-  Accumulator adder(program, 1000);
+TEST_CASE_METHOD(ReplayedAdder, "A program with managed memory is tuned live", "[replay]") {
   intercept::Allocation managed;
   managed.begin = Simulation::get().memory(1024);
   managed.bytes = 4096;
@@ -217,11 +210,9 @@ TEST_CASE("A program with managed memory is tuned live", "[replay]") {
   CHECK_FALSE(program.lines("winner").empty());
 }
 
-TEST_CASE("Memory in another context, whose work nobody waits for, is not replayed over",
-          "[replay]") {
-  Program program(replayed());
-  program.runtime().declare(blocks({64, 256}));
-  Accumulator adder(program, 1000);
+TEST_CASE_METHOD(ReplayedAdder,
+                 "Memory in another context, whose work nobody waits for, is not replayed over",
+                 "[replay]") {
   int elsewhere = 0;
   intercept::Allocation other;
   other.begin = Simulation::get().memory(1024);
@@ -235,11 +226,9 @@ TEST_CASE("Memory in another context, whose work nobody waits for, is not replay
   CHECK(program.lines("replay").empty());
 }
 
-TEST_CASE("A second context of the device is a reason not to replay, until it is gone",
-          "[replay]") {
-  Program program(replayed());
-  program.runtime().declare(blocks({64, 256}));
-  Accumulator adder(program, 1000);
+TEST_CASE_METHOD(ReplayedAdder,
+                 "A second context of the device is a reason not to replay, until it is gone",
+                 "[replay]") {
   int elsewhere = 0;
   const auto other = reinterpret_cast<CUcontext>(&elsewhere);
   program.process().services().contexts.made(Simulation::get().context, 0);
@@ -257,11 +246,10 @@ TEST_CASE("A second context of the device is a reason not to replay, until it is
   CHECK(second.lines("replay").empty());
 }
 
-TEST_CASE("Host memory that a kernel finds through device memory is left as the visit left it",
-          "[replay]") {
-  Program program(replayed());
-  program.runtime().declare(blocks({64, 256}));
-  Accumulator adder(program, 1000);
+TEST_CASE_METHOD(
+    ReplayedAdder,
+    "Host memory that a kernel finds through device memory is left as the visit left it",
+    "[replay]") {
   const Simulation& simulation = Simulation::get();
   void* pinned = nullptr;
   REQUIRE(simulation.driver.cuMemHostAlloc(&pinned, 4096, 0) == CUDA_SUCCESS);
@@ -285,10 +273,9 @@ TEST_CASE("Host memory that a kernel finds through device memory is left as the 
   CHECK(program.lines("replay").empty());
 }
 
-TEST_CASE("While another thread is inside a call of the driver nothing is repeated", "[replay]") {
-  Program program(replayed());
-  program.runtime().declare(blocks({64, 256}));
-  Accumulator adder(program, 1000);
+TEST_CASE_METHOD(ReplayedAdder,
+                 "While another thread is inside a call of the driver nothing is repeated",
+                 "[replay]") {
   std::latch over(1);
   std::thread other([&] { over.wait(); });
   Program::others_left = false;

@@ -18,9 +18,7 @@ void unload(CUmodule module) {
 }  // namespace
 
 TEST_CASE("A handle that comes back after an unload is looked at anew", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1,add_twin=2";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=1,add_twin=2"));
   program.runtime().declare(blocks({64, 256}));
   program.runtime().declare(blocks({64, 256}, "add_twin"));
   const Simulation& simulation = Simulation::get();
@@ -41,9 +39,7 @@ TEST_CASE("A handle that comes back after an unload is looked at anew", "[site]"
 }
 
 TEST_CASE("Kernels that take turns at one handle stay what they are", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1,add_twin=2";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=1,add_twin=2"));
   program.runtime().declare(blocks({64, 256}));
   program.runtime().declare(blocks({64, 256}, "add_twin"));
   const Simulation& simulation = Simulation::get();
@@ -83,9 +79,7 @@ TEST_CASE("What is known of a kernel is found again when its handle comes back t
 }
 
 TEST_CASE("A config's function is looked for anew after an unload", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=1"));
   auto rule = std::make_shared<TestRule>("add");
   rule->list = values_of("x", {1});
   rule->make = [](const Config&, const LaunchView&, LaunchReads&) {

@@ -92,6 +92,11 @@ class Rank {
   std::int64_t tuner = -1;
 };
 
+struct SlowRank {
+  SlowRank() { rank.reduce_slowly(); }
+  Rank rank;
+};
+
 }  // namespace
 
 TEST_CASE("A settled collective counts its decision each time", "[settled_collectives]") {
@@ -109,9 +114,7 @@ TEST_CASE("A settled collective counts its decision each time", "[settled_collec
   }
 }
 
-TEST_CASE("A settled collective runs the winner", "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "A settled collective runs the winner", "[settled_collectives]") {
   REQUIRE(rank.all.commit({rank.key(), 1, 1, {}, tree_simple, 3}).empty());
   rank.reduce_slowly();
   const contextune_nccl_call call = rank.all_reduce();
@@ -123,9 +126,8 @@ TEST_CASE("A settled collective runs the winner", "[settled_collectives]") {
   CHECK(rank.all.decisions(rank.key()) == 3);
 }
 
-TEST_CASE("A winner that is not legal this time is not set", "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "A winner that is not legal this time is not set",
+                 "[settled_collectives]") {
   REQUIRE(rank.all.commit({rank.key(), 1, 1, {}, tree_simple, 3}).empty());
   rank.reduce_slowly();
   const contextune_nccl_call call = rank.all_reduce();
@@ -149,9 +151,8 @@ TEST_CASE("What is not known of some communicators is no reason to leave others 
   CHECK(rank.all.is_sound(rank.key(), &rank));
 }
 
-TEST_CASE("A settled collective is under way for whoever looks", "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "A settled collective is under way for whoever looks",
+                 "[settled_collectives]") {
   const contextune_nccl_call call = rank.all_reduce();
   CHECK(rank.all.is_sound(rank.key(), &rank));
   REQUIRE(rank.all.begin_settled(call, nullptr, rank.of_thread));
@@ -163,9 +164,8 @@ TEST_CASE("A settled collective is under way for whoever looks", "[settled_colle
   CHECK(rank.all.is_sound(rank.key(), &rank));
 }
 
-TEST_CASE("While decisions may be forbidden no collective is settled", "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "While decisions may be forbidden no collective is settled",
+                 "[settled_collectives]") {
   rank.all.regions().hold(true);
   CHECK_FALSE(rank.repeats(rank.all_reduce()));
   CHECK(rank.all.is_sound(rank.key(), &rank));
@@ -173,10 +173,8 @@ TEST_CASE("While decisions may be forbidden no collective is settled", "[settled
   CHECK(rank.repeats(rank.all_reduce()));
 }
 
-TEST_CASE("A lease that came since is followed, and its decision counted once",
-          "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "A lease that came since is followed, and its decision counted once",
+                 "[settled_collectives]") {
   REQUIRE(rank.all.commit({rank.key(), 1, 1, {{tree_simple, 2, 1}}, {}, 0}).empty());
   contextune_nccl_call call = rank.all_reduce();
   REQUIRE(rank.all.begin_settled(call, nullptr, rank.of_thread));
@@ -199,10 +197,9 @@ TEST_CASE("A lease that came since is followed, and its decision counted once",
   CHECK(rank.all.decisions(rank.key()) == 3);
 }
 
-TEST_CASE("A settled collective that NCCL asks of otherwise is decided as what it is",
-          "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank,
+                 "A settled collective that NCCL asks of otherwise is decided as what it is",
+                 "[settled_collectives]") {
   contextune_nccl_call call = rank.all_reduce();
   REQUIRE(rank.all.begin_settled(call, nullptr, rank.of_thread));
   const TunerQuestion asked = rank.question(65536);
@@ -214,9 +211,8 @@ TEST_CASE("A settled collective that NCCL asks of otherwise is decided as what i
   CHECK(rank.all.decisions(rank.key(65536)) == 1);
 }
 
-TEST_CASE("A settled collective of which NCCL asks nobody stays sound", "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "A settled collective of which NCCL asks nobody stays sound",
+                 "[settled_collectives]") {
   contextune_nccl_call call = rank.all_reduce();
   REQUIRE(rank.all.begin_settled(call, nullptr, rank.of_thread));
   CHECK_FALSE(rank.all.end_settled(rank.of_thread));
@@ -224,9 +220,8 @@ TEST_CASE("A settled collective of which NCCL asks nobody stays sound", "[settle
   CHECK(rank.all.is_sound(rank.key(), &rank));
 }
 
-TEST_CASE("What changed since, or is another call, is not settled", "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "What changed since, or is another call, is not settled",
+                 "[settled_collectives]") {
   CHECK(rank.repeats(rank.all_reduce()));
   CHECK_FALSE(rank.repeats(rank.all_reduce(), reinterpret_cast<LaunchRegion*>(64)));
   CHECK_FALSE(rank.repeats(rank.all_reduce(2048)));
@@ -245,10 +240,8 @@ TEST_CASE("What changed since, or is another call, is not settled", "[settled_co
   CHECK(rank.repeats(rank.all_reduce()));
 }
 
-TEST_CASE("A communicator that took the place of another one begins anew",
-          "[settled_collectives]") {
-  Rank rank;
-  rank.reduce_slowly();
+TEST_CASE_METHOD(SlowRank, "A communicator that took the place of another one begins anew",
+                 "[settled_collectives]") {
   CHECK(rank.repeats(rank.all_reduce()));
   rank.calls.end_tuner(rank.tuner);
   rank.tuner = rank.calls.begin_tuner({78, 4, 1, 5, contextune_tuner_offered, 0});

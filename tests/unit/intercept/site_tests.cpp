@@ -37,9 +37,7 @@ std::shared_ptr<TestRule> follows_n() {
 }  // namespace
 
 TEST_CASE("What a rule made of one argument is never used for another", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=2";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=2"));
   const auto rule = follows_n();
   program.runtime().declare(rule);
   Adder small(1000);
@@ -65,9 +63,7 @@ TEST_CASE("What a rule made of one argument is never used for another", "[site]"
 }
 
 TEST_CASE("A rule that cannot tell what it reads is asked for every new argument", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=1"));
   auto rule = rule_of("add", values_of("x", {1}));
   rule->make = [](const Config&, const LaunchView& view, LaunchReads& reads) {
     reads.everything = true;
@@ -137,10 +133,7 @@ TEST_CASE("A declared config that is the launch as written is the default", "[si
 
 TEST_CASE("Only, exclude and NCCL's own kernels", "[site]") {
   const auto sites_with = [](const std::string& only, const std::string& exclude) {
-    Options options = Program::quick();
-    options.only = only;
-    options.exclude = exclude;
-    Program program(options);
+    Program program(Program::quick(&Options::only, only, &Options::exclude, exclude));
     for (const char* kernel : {"add", "add_twin", "ncclDevKernel_Sum"}) {
       program.runtime().declare(rule_of(kernel, values_of("block", {64})));
     }
@@ -167,9 +160,7 @@ TEST_CASE("Only, exclude and NCCL's own kernels", "[site]") {
 }
 
 TEST_CASE("A pinned site runs its config from the first launch on", "[site]") {
-  Options options = Program::quick();
-  options.force = "add{block=128}=block=256,nobody=1";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add{block=128}=block=256,nobody=1"));
   program.runtime().declare(rule_of("add", values_of("block", {64, 256})));
   Adder adder(100);
   program.steps(5, [&] {
@@ -186,9 +177,7 @@ TEST_CASE("A pinned site runs its config from the first launch on", "[site]") {
 }
 
 TEST_CASE("A pin on a config that does not exist is reported and does not count", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=17";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=17"));
   program.runtime().declare(rule_of("add", values_of("block", {64})));
   Adder adder(100);
   program.steps(4, [&] { adder.run(program); });
@@ -197,9 +186,7 @@ TEST_CASE("A pin on a config that does not exist is reported and does not count"
 }
 
 TEST_CASE("Names that mean nothing that was launched are reported at the end", "[site]") {
-  Options options = Program::quick();
-  options.exclude = "nothing";
-  Program program(options);
+  Program program(Program::quick(&Options::exclude, "nothing"));
   for (const char* name : {"ad", "_Z3addifPf", "void add(int, float, float*)"})
     program.runtime().declare(rule_of(name, values_of("block", {64})));
   Adder adder(100);
@@ -211,9 +198,7 @@ TEST_CASE("Names that mean nothing that was launched are reported at the end", "
 }
 
 TEST_CASE("An expression that leaves no kernel is reported with what was launched", "[site]") {
-  Options options = Program::quick();
-  options.only = "gemm";
-  Program program(options);
+  Program program(Program::quick(&Options::only, "gemm"));
   program.runtime().declare(rule_of("add", values_of("block", {64})));
   Adder adder(100);
   program.steps(2, [&] { adder.run(program); });
@@ -227,9 +212,7 @@ TEST_CASE("A space file's choice that the program does not have is reported", "[
   const std::string file =
       std::filesystem::temp_directory_path() / ("unmatched." + std::to_string(getpid()) + ".lua");
   std::ofstream(file) << "choice 'layer_end' { pin = 'a' }\nchoice 'all_reduc' { pin = 'a' }\n";
-  Options options = Program::quick();
-  options.space = file;
-  Program program(options);
+  Program program(Program::quick(&Options::space, file));
   std::filesystem::remove(file);
   CHECK(program.runtime().choice_rule("layer_end") != nullptr);
   CHECK(program.runtime().choice_rule("all_reduce") == nullptr);
@@ -240,9 +223,7 @@ TEST_CASE("A space file's choice that the program does not have is reported", "[
 }
 
 TEST_CASE("No name is reported where nothing was launched in a region", "[site]") {
-  Options options = Program::quick();
-  options.only = "gemm";
-  Program program(options);
+  Program program(Program::quick(&Options::only, "gemm"));
   program.runtime().declare(rule_of("add", values_of("block", {64})));
   Adder adder(100);
   adder.run(program);
@@ -252,9 +233,7 @@ TEST_CASE("No name is reported where nothing was launched in a region", "[site]"
 }
 
 TEST_CASE("A rule that may read everything is asked once for the same arguments", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1,other=1";
-  Program program(options);
+  Program program(Program::quick(&Options::force, "add=1,other=1"));
   std::vector<std::shared_ptr<TestRule>> rules;
   for (const char* kernel : {"add", "other"}) {
     rules.push_back(rule_of(kernel, values_of("block", {64})));
@@ -343,9 +322,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Sites beyond max_sites run as written", "[site]") {
-  Options options = Program::quick();
-  options.max_sites = 3;
-  Program program(options);
+  Program program(Program::quick(&Options::max_sites, 3));
   program.runtime().declare(rule_of("add", values_of("grid", {77})));
   Adder adder(100);
   program.steps(6, [&] {

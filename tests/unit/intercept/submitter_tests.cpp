@@ -92,6 +92,12 @@ CUlaunchAttribute clusters() {
   return attribute;
 }
 
+CUlaunchAttribute priority() {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  return attribute;
+}
+
 StandingCall* standing = nullptr;
 CUresult CUDAAPI stand_at_record(CUevent event, CUstream stream) {
   standing->wait();
@@ -102,11 +108,40 @@ CUresult CUDAAPI stand_at_destroy(CUgraphExec exec) {
   return Simulation::get().driver.cuGraphExecDestroy(exec);
 }
 
+/// Launches two kernels, again and again, until `what` has come of it.
+void launch_until(Submitting& program, CUstream on, const std::function<bool()>& what) {
+  wait_for([&] {
+    Submitting::rest();
+    (void)program.launch("step", on);
+    (void)program.launch("scale", on);
+    return what();
+  });
+}
+
+/// A program that launches on one stream.
+struct OneStream {
+  explicit OneStream(Splice splice = Splice::Own) : program(splice) {}
+
+  Submitting program;
+  CUstream on = program.stream();
+
+  /// Whether a launch is held where others may be: behind a call, while the GPU has work.
+  bool is_held(const char* kernel = "step", unsigned block = 32) {
+    program.submitter->hand_over();
+    Submitting::rest();  // the GPU had work just now
+    (void)program.take_calls();
+    const auto before = program.submitter->totals().held;
+    (void)program.launch(kernel, on, 1, block);
+    const bool was = program.submitter->totals().held > before;
+    if (!was) CHECK(program.take_calls().size() == 1);
+    return was;
+  }
+};
+
 }  // namespace
 
-TEST_CASE("A launch is chained directly behind a known kernel of its stream only", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "A launch is chained directly behind a known kernel of its stream only",
+                 "[submitter]") {
   const CUstream other = program.stream();
   program.submitter->use({.chained = true});
   bool chained = false;
@@ -159,11 +194,7 @@ TEST_CASE("A launch is chained directly behind a known kernel of its stream only
     };
   }
   SECTION("a launch with an attribute of the program's") {
-    before = [&] {
-      CUlaunchAttribute attribute{};
-      attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-      program.launch_with(attribute, "step", on);
-    };
+    before = [&] { program.launch_with(priority(), "step", on); };
   }
   SECTION("a stretch in which launches went out as written") {
     before = [&] {
@@ -185,18 +216,15 @@ TEST_CASE("A launch is chained directly behind a known kernel of its stream only
   CHECK(program.take_calls() == singles({{"scale", chained}}));
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    OneStream,
     "A launch with an attribute of the program's, or of a kernel that does not wait by us, "
     "stays as written",
     "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
   program.submitter->use({.chained = true});
   (void)program.launch("step", on);
   (void)program.take_calls();
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  program.launch_with(attribute, "step", on);
+  program.launch_with(priority(), "step", on);
   CHECK(program.take_calls() == singles({{"step", false}}));
   program.launch_with(clusters(), "step", on);
   program.launch_with(clusters(), "step", on);
@@ -225,11 +253,10 @@ TEST_CASE("A kernel that is left out keeps its code and its way, and what follow
   program.synchronise();
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    OneStream,
     "Kernels that stay ordinary are told by numbers, those that were chained most often first",
     "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
   program.submitter->use({.chained = true});
   const auto launch_all = [&] {
     (void)program.take_calls();
@@ -269,9 +296,8 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("Kernels are numbered without a new beginning for what is gathered", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "Kernels are numbered without a new beginning for what is gathered",
+                 "[submitter]") {
   program.submitter->use({.gathered = 8});
   program.warm(on);
   const auto before = program.submitter->totals().held;
@@ -280,10 +306,9 @@ TEST_CASE("Kernels are numbered without a new beginning for what is gathered", "
   CHECK(program.submitter->totals().held == before + 1);
 }
 
-TEST_CASE("While anything is captured, launches stay as written and nothing is held",
-          "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream,
+                 "While anything is captured, launches stay as written and nothing is held",
+                 "[submitter]") {
   const CUstream captured = program.stream();
   program.submitter->use({.chained = true, .gathered = 8});
   program.warm(on);
@@ -299,10 +324,9 @@ TEST_CASE("While anything is captured, launches stay as written and nothing is h
   CHECK(program.submitter->totals().held > before);
 }
 
-TEST_CASE("The frontend is asked to say when another call comes, as long as one matters",
-          "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream,
+                 "The frontend is asked to say when another call comes, as long as one matters",
+                 "[submitter]") {
   CHECK(program.held() == 0);
   program.submitter->use({.chained = true});
   (void)program.launch("step", on);
@@ -315,47 +339,28 @@ TEST_CASE("The frontend is asked to say when another call comes, as long as one 
   CHECK(program.held() == 0);
 }
 
-TEST_CASE("A launch is held only while the GPU is at work, and once its kind was accepted",
-          "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream,
+                 "A launch is held only while the GPU is at work, and once its kind was accepted",
+                 "[submitter]") {
   program.submitter->use({.gathered = 8});
-  const auto is_held = [&](auto launch) {
-    program.submitter->hand_over();
-    Submitting::rest();  // the GPU had work just now
-    (void)program.take_calls();
-    const auto before = program.submitter->totals().held;
-    launch();
-    const bool was = program.submitter->totals().held > before;
-    if (!was) CHECK(program.take_calls().size() == 1);
-    return was;
-  };
-  CHECK_FALSE(is_held([&] { (void)program.launch("step", on); }));
-  CHECK(is_held([&] { (void)program.launch("step", on); }));
-  CHECK_FALSE(is_held([&] { (void)program.launch("step", on, 1, 64); }));
-  CHECK(is_held([&] { (void)program.launch("step", on, 1, 64); }));
+  CHECK_FALSE(is_held());
+  CHECK(is_held());
+  CHECK_FALSE(is_held("step", 64));
+  CHECK(is_held("step", 64));
   program.busy = false;
-  CHECK_FALSE(is_held([&] { (void)program.launch("step", on); }));
+  CHECK_FALSE(is_held());
   program.busy = true;
   program.unguarded = 1;
-  CHECK_FALSE(is_held([&] { (void)program.launch("step", on); }));
+  CHECK_FALSE(is_held());
   program.unguarded = 0;
-  CHECK(is_held([&] { (void)program.launch("step", on); }));
+  CHECK(is_held());
 }
 
-TEST_CASE("A launch is not held if its kernel may write where others look meanwhile",
-          "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream,
+                 "A launch is not held if its kernel may write where others look meanwhile",
+                 "[submitter]") {
   program.submitter->use({.gathered = 8});
   program.warm(on);
-  const auto is_held = [&] {
-    program.submitter->hand_over();
-    Submitting::rest();
-    const auto before = program.submitter->totals().held;
-    (void)program.launch("step", on);
-    return program.submitter->totals().held > before;
-  };
   Allocation x;
   x.begin = program.x;
   x.bytes = 32;
@@ -387,25 +392,17 @@ TEST_CASE("A launch is not held if its kernel may write where others look meanwh
 
 TEST_CASE("A kernel that copies through tensor maps without a fence for them is not held",
           "[submitter]") {
-  Submitting program(Splice::Off);  // its code is read all the same
-  const CUstream on = program.stream();
+  OneStream reading(Splice::Off);  // its code is read all the same
+  Submitting& program = reading.program;
   program.submitter->use({.gathered = 8});
-  program.warm(on, {"mapping", "fencing"});
-  const auto is_held = [&](const char* kernel) {
-    program.submitter->hand_over();
-    Submitting::rest();
-    const auto before = program.submitter->totals().held;
-    (void)program.launch(kernel, on);
-    return program.submitter->totals().held > before;
-  };
-  CHECK_FALSE(is_held("mapping"));
-  CHECK(is_held("fencing"));
+  program.warm(reading.on, {"mapping", "fencing"});
+  CHECK_FALSE(reading.is_held("mapping"));
+  CHECK(reading.is_held("fencing"));
   CHECK_FALSE(program.loads->order_of(program.module, "fencing")->waits);
 }
 
-TEST_CASE("Held launches come through, in their order, before anything else does", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "Held launches come through, in their order, before anything else does",
+                 "[submitter]") {
   const CUstream other = program.stream();
   program.submitter->use({.gathered = 8});
   program.warm(other);
@@ -424,11 +421,7 @@ TEST_CASE("Held launches come through, in their order, before anything else does
     behind = singles({{"mapping", false}});
   }
   SECTION("a launch with an attribute") {
-    then = [&] {
-      CUlaunchAttribute attribute{};
-      attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-      program.launch_with(attribute, "scale", on);
-    };
+    then = [&] { program.launch_with(priority(), "scale", on); };
     behind = singles({{"scale", false}});
   }
   SECTION("a stream that goes away") {
@@ -459,9 +452,7 @@ TEST_CASE("Held launches come through, in their order, before anything else does
   });
 }
 
-TEST_CASE("The end of the program lets nothing be held any more", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "The end of the program lets nothing be held any more", "[submitter]") {
   program.submitter->use({.gathered = 8});
   program.warm(on);
   (void)program.launch("step", on);
@@ -475,24 +466,17 @@ TEST_CASE("The end of the program lets nothing be held any more", "[submitter]")
   CHECK(program.held() == 0);
 }
 
-TEST_CASE("Nothing of ours is in the driver any more once the program ends", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "Nothing of ours is in the driver any more once the program ends",
+                 "[submitter]") {
   program.driver.cuGraphInstantiate = &instantiate_slowly;
   program.submitter->use({.gathered = 2});
   program.warm(on);
-  wait_for([&] {
-    (void)program.launch("step", on);
-    (void)program.launch("scale", on);
-    return is_instantiating.load();
-  });
+  launch_until(program, on, [&] { return is_instantiating.load(); });
   program.submitter->stop();
   CHECK_FALSE(is_instantiating);
 }
 
-TEST_CASE("What nobody else hands over, our thread does", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "What nobody else hands over, our thread does", "[submitter]") {
   program.submitter->use({.gathered = 8});
   program.warm(on);
   (void)program.launch("step", on);
@@ -510,9 +494,8 @@ TEST_CASE("What nobody else hands over, our thread does", "[submitter]") {
   CHECK(late <= 2);
 }
 
-TEST_CASE("A launch that the driver would refuse is refused at the call", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "A launch that the driver would refuse is refused at the call",
+                 "[submitter]") {
   program.submitter->use({.gathered = 8});
   program.warm(on);
   (void)program.launch("step", on);
@@ -521,21 +504,21 @@ TEST_CASE("A launch that the driver would refuse is refused at the call", "[subm
   CHECK(program.launch("step", on) == CUDA_SUCCESS);
 }
 
-TEST_CASE("A launch with shared memory is accepted anew after an attribute of a kernel was set",
-          "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(
+    OneStream,
+    "A launch with shared memory is accepted anew after an attribute of a kernel was set",
+    "[submitter]") {
   program.submitter->use({.gathered = 8});
-  const auto is_held = [&](unsigned shared_bytes) {
+  const auto is_held_with = [&](unsigned shared_bytes) {
     const auto before = program.submitter->totals().held;
     (void)program.launch("step", on, 1, 32, shared_bytes);
     return program.submitter->totals().held > before;
   };
   for (int round = 0; round < 2; ++round) {
-    CHECK_FALSE(is_held(1024));
-    CHECK(is_held(1024));
-    CHECK(is_held(0) == (round > 0));
-    CHECK(is_held(0));
+    CHECK_FALSE(is_held_with(1024));
+    CHECK(is_held_with(1024));
+    CHECK(is_held_with(0) == (round > 0));
+    CHECK(is_held_with(0));
     program.submitter->forget_shapes();
   }
 }
@@ -592,9 +575,8 @@ TEST_CASE("A batch that comes again is one graph, with the arguments of each cal
   CHECK(program.result() == expected);
 }
 
-TEST_CASE("Among more sequences than there are graphs all come out right", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "Among more sequences than there are graphs all come out right",
+                 "[submitter]") {
   program.submitter->use({.gathered = 8});
   program.warm(on);
   constexpr unsigned sequences = 72;
@@ -721,20 +703,15 @@ TEST_CASE("Nobody waits for graphs that are being destroyed", "[submitter]") {
   const CUstream on = program.stream();
   program.submitter->use({.gathered = 2});
   program.warm(on);
-  wait_for([&] {
-    (void)program.launch("step", on);
-    (void)program.launch("scale", on);
-    return program.submitter->totals().graphs.built > 0;
-  });
+  launch_until(program, on, [&] { return program.submitter->totals().graphs.built > 0; });
   program.synchronise();
   program.driver.cuGraphExecDestroy = &stand_at_destroy;
   const auto other = std::async(std::launch::async, [&] { program.submitter->forget_kernels(); });
   CHECK_FALSE(destroy.holds_up([&] { (void)program.submitter->totals(); }));
 }
 
-TEST_CASE("That the driver makes no graph of a batch is said once", "[submitter]") {
-  Submitting program;
-  const CUstream on = program.stream();
+TEST_CASE_METHOD(OneStream, "That the driver makes no graph of a batch is said once",
+                 "[submitter]") {
   program.submitter->use({.gathered = 2});
   std::string what;
   SECTION("a node") {
@@ -750,16 +727,9 @@ TEST_CASE("That the driver makes no graph of a batch is said once", "[submitter]
     what = "cuGraphLaunch";
   }
   program.warm(on);
-  const auto launch_both = [&] {
-    Submitting::rest();
-    (void)program.launch("step", on);
-    (void)program.launch("scale", on);
-  };
-  wait_for([&] {
-    launch_both();
-    return !program.not_gathered.empty();
-  });
-  for (int i = 0; i < 4; ++i) launch_both();
+  launch_until(program, on, [&] { return !program.not_gathered.empty(); });
+  int more = 0;
+  launch_until(program, on, [&] { return ++more >= 4; });
   program.synchronise();
   REQUIRE(program.not_gathered.size() == 1);
   CHECK(program.not_gathered.front().find(what) != std::string::npos);
@@ -801,12 +771,7 @@ TEST_CASE("Why launches are not gathered any more is said once", "[submitter]") 
       return CUDA_SUCCESS;
     };
     program.warm(on);
-    wait_for([&] {
-      Submitting::rest();
-      (void)program.launch("step", on);
-      (void)program.launch("scale", on);
-      return !program.not_gathered.empty();
-    });
+    launch_until(program, on, [&] { return !program.not_gathered.empty(); });
     why = "less than 256 MiB of device memory is left for its graphs";
   }
   SECTION("a stream that takes nothing") {
@@ -865,11 +830,7 @@ TEST_CASE("All that the search takes is missing at loads, whatever it was taken 
     program.driver.cuGraphInstantiate = &instantiate_slowly_once;
     program.submitter->use({.gathered = 2});
     program.warm(on);
-    wait_for([&] {
-      (void)program.launch("step", on);
-      (void)program.launch("scale", on);
-      return program.submitter->totals().graphs.built > 0;
-    });
+    launch_until(program, on, [&] { return program.submitter->totals().graphs.built > 0; });
     program.tuning->start({true, {8}});
   }
   // A tenth is left to the blocks that tell.

@@ -18,9 +18,7 @@ void use_context() {
 }  // namespace
 
 TEST_CASE("Two threads in two regions are tuned side by side", "[thread]") {
-  Options options = Program::quick();
-  options.region = "nvtx:left;nvtx:right";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "nvtx:left;nvtx:right"));
   program.runtime().declare(blocks({64, 256, 512}));
   std::vector<Adder> adders;
   adders.emplace_back(1000);
@@ -92,9 +90,7 @@ TEST_CASE("A helper thread's launches belong to the only open region", "[thread]
 }
 
 TEST_CASE("With several regions open a stranger's launch belongs to none, said once", "[thread]") {
-  Options options = Program::quick();
-  options.region = "nvtx:a;nvtx:b";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "nvtx:a;nvtx:b"));
   program.runtime().declare(blocks({64}));
   Adder adder(1000);
   program.push("a");
@@ -116,9 +112,7 @@ TEST_CASE("With several regions open a stranger's launch belongs to none, said o
 
 TEST_CASE("Many threads in one region keep every launch", "[thread]") {
   const bool process = GENERATE(false, true);
-  Options options = Program::quick();
-  options.region = process ? "process" : "nvtx:step";
-  Program program(options);
+  Program program(Program::quick(&Options::region, process ? "process" : "nvtx:step"));
   program.runtime().declare(blocks({32, 64, 256, 512}));
   std::vector<Adder> adders;
   for (int i = 0; i < 4; ++i) adders.emplace_back(200);
@@ -165,9 +159,7 @@ void on_two_threads(const std::function<void(int)>& work) {
 }  // namespace
 
 TEST_CASE("A kernel that two threads launch goes on to begin entries", "[thread]") {
-  Options options = Program::quick();
-  options.region = "kernel:^other$";
-  Program program(options);
+  Program program(Program::quick(&Options::region, "kernel:^other$"));
   program.runtime().declare(blocks({64, 256}));
   const CUfunction other = Simulation::get().function(Simulation::get().module, "_Z5otherv");
   // Of a kernel without configs: there is nothing to be tuned yet.

@@ -24,6 +24,13 @@ StoredTrial untried(std::int64_t threads) {
   return {block(threads), TrialStatus::Untried, 0, not_measured, not_measured, not_measured};
 }
 
+/// A site that is tuned, and a note of it.
+struct NotedSite {
+  NotedSite() { add_tuning(entry, software, {site()}, std::nullopt, earlier); }
+  Entry entry;
+  StoredSite note = seen();
+};
+
 }  // namespace
 
 TEST_CASE("A site that was only seen is noted, and what is found out then takes its place") {
@@ -37,10 +44,8 @@ TEST_CASE("A site that was only seen is noted, and what is found out then takes 
   CHECK(entry.sites[0].replaced.empty());
 }
 
-TEST_CASE("A note leaves the progress of a search, unless it tells of other code") {
-  Entry entry;
-  add_tuning(entry, software, {site()}, std::nullopt, earlier);
-  StoredSite note = seen();
+TEST_CASE_METHOD(NotedSite,
+                 "A note leaves the progress of a search, unless it tells of other code") {
   note.progress = "";
   note.trials = {untried(256)};
   note.trials[0].status = TrialStatus::Crashed;
@@ -51,11 +56,9 @@ TEST_CASE("A note leaves the progress of a search, unless it tells of other code
   CHECK(entry.sites.at(0).site.progress.empty());
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    NotedSite,
     "Configs that were seen of a known site are noted beside its winner, until they are tried") {
-  Entry entry;
-  add_tuning(entry, software, {site()}, std::nullopt, earlier);
-  StoredSite note = seen();
   note.trials = {untried(512), untried(128)};
   for (int i = 0; i < 2; ++i) add_tuning(entry, software, {note}, std::nullopt, later);
   const StoredSite& known = entry.sites.at(0).site;
@@ -99,10 +102,7 @@ TEST_CASE("A winner that was found so far becomes no history where stores are me
   CHECK(failed.sites[0].replaced.empty());
 }
 
-TEST_CASE("A winner that has failed since is history, and the site is open") {
-  Entry entry;
-  add_tuning(entry, software, {site()}, std::nullopt, earlier);
-  StoredSite note = seen();
+TEST_CASE_METHOD(NotedSite, "A winner that has failed since is history, and the site is open") {
   note.trials = {untried(256)};
   note.trials[0].status = TrialStatus::Crashed;
   const Entry with_winner = entry;
@@ -135,10 +135,7 @@ TEST_CASE("Of an entry that has found out and one that has only seen, the former
   CHECK(found.sites[0].replaced.empty());
 }
 
-TEST_CASE("A winner for other code is history, and the site is open") {
-  Entry entry;
-  add_tuning(entry, software, {site()}, std::nullopt, earlier);
-  StoredSite note = seen();
+TEST_CASE_METHOD(NotedSite, "A winner for other code is history, and the site is open") {
   note.code = "fedcba9876543210";
   note.image = "build 2";
   for (int i = 0; i < 2; ++i) add_tuning(entry, software, {note}, std::nullopt, later);
@@ -156,10 +153,8 @@ TEST_CASE("A winner for other code is history, and the site is open") {
   CHECK(entry.sites[0].site.trials.size() == 1);
 }
 
-TEST_CASE("A note of another declaration retires the winner, and what was tried") {
-  Entry entry;
-  add_tuning(entry, software, {site()}, std::nullopt, earlier);
-  StoredSite note = seen();
+TEST_CASE_METHOD(NotedSite,
+                 "A note of another declaration retires the winner, and what was tried") {
   note.declaration = "00112233445566cc 00112233445566bb";
   add_tuning(entry, software, {note}, std::nullopt, later);
   const EntrySite& known = entry.sites.at(0);
@@ -173,10 +168,7 @@ TEST_CASE("A note of another declaration retires the winner, and what was tried"
   CHECK(entry.sites[0].site.trials.size() == 1);
 }
 
-TEST_CASE("A note of the same code in another build changes nothing else") {
-  Entry entry;
-  add_tuning(entry, software, {site()}, std::nullopt, earlier);
-  StoredSite note = seen();
+TEST_CASE_METHOD(NotedSite, "A note of the same code in another build changes nothing else") {
   note.code = site().code;
   note.image = "build 2";
   add_tuning(entry, software, {note}, std::nullopt, later);

@@ -93,11 +93,14 @@ void write_lease(const std::string& folder, const ProcessIdentity& holder,
   write_file(hidden(folder, ".lease"), Lease{holder, temporary}.to_text());
 }
 
-}  // namespace
-
-TEST_CASE("All that sixteen writers of one file saved is there") {
+struct StoreFolder {
   const ScratchFolder scratch;
   const std::string folder = scratch.path("store");
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(StoreFolder, "All that sixteen writers of one file saved is there") {
   std::vector<pid_t> writers;
   for (int i = 0; i < 16; ++i)
     writers.push_back(
@@ -108,9 +111,9 @@ TEST_CASE("All that sixteen writers of one file saved is there") {
   CHECK(stored_names(folder).size() == 32);
 }
 
-TEST_CASE("Nothing that a writer was told is saved is lost when writers are killed at any moment") {
-  const ScratchFolder scratch;
-  const std::string folder = scratch.path("store");
+TEST_CASE_METHOD(
+    StoreFolder,
+    "Nothing that a writer was told is saved is lost when writers are killed at any moment") {
   const std::string ledger = scratch.path("ledger");
   std::mt19937 random(Catch::rngSeed() + 1U);
   int killed = 0;
@@ -153,9 +156,8 @@ TEST_CASE("Threads of one process exclude each other") {
   CHECK(stored_names(scratch.path("store")).size() == 32);
 }
 
-TEST_CASE("A writer that is stopped with the lock holds others up for a bounded time") {
-  const ScratchFolder scratch;
-  const std::string folder = scratch.path("store");
+TEST_CASE_METHOD(StoreFolder,
+                 "A writer that is stopped with the lock holds others up for a bounded time") {
   const pid_t holder = stopped_writer(folder);
   TestStore test(folder, 0.3);
   CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
@@ -166,9 +168,7 @@ TEST_CASE("A writer that is stopped with the lock holds others up for a bounded 
   CHECK(exit_status(holder) == 0);
 }
 
-TEST_CASE("A writer that was killed with the lock holds nobody up") {
-  const ScratchFolder scratch;
-  const std::string folder = scratch.path("store");
+TEST_CASE_METHOD(StoreFolder, "A writer that was killed with the lock holds nobody up") {
   const pid_t holder = stopped_writer(folder);
   ::kill(holder, SIGKILL);
   CHECK(exit_status(holder) == -SIGKILL);
@@ -179,9 +179,8 @@ TEST_CASE("A writer that was killed with the lock holds nobody up") {
   CHECK(files_below(folder).size() == 2);  // the file and its lock
 }
 
-TEST_CASE("A writer whose lease was taken over while it was stopped overwrites nobody") {
-  const ScratchFolder scratch;
-  const std::string folder = scratch.path("store");
+TEST_CASE_METHOD(StoreFolder,
+                 "A writer whose lease was taken over while it was stopped overwrites nobody") {
   const pid_t holder = stopped_writer(folder);
   // As where locks are not carried from host to host: another host does not see that of the kernel.
   std::filesystem::remove(hidden(folder, ".lock"));
@@ -196,10 +195,9 @@ TEST_CASE("A writer whose lease was taken over while it was stopped overwrites n
   CHECK(stored_names(folder) == std::set<std::string>{"saxpy"});
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    StoreFolder,
     "The lease of a process that is gone is taken at once, one of another host when it is old") {
-  const ScratchFolder scratch;
-  const std::string folder = scratch.path("store");
   ProcessIdentity gone = ProcessIdentity::of_this_process();
   gone.start_ticks += 1;  // an earlier process with this one's pid
   const std::string temporary = ".0123456789abcdef.1.tmp";
@@ -219,9 +217,8 @@ TEST_CASE(
   CHECK(test.store.save(identity(), {site()}, std::nullopt));
 }
 
-TEST_CASE("A lease that was cut off or says nothing known is taken when it is old") {
-  const ScratchFolder scratch;
-  const std::string folder = scratch.path("store");
+TEST_CASE_METHOD(StoreFolder,
+                 "A lease that was cut off or says nothing known is taken when it is old") {
   const std::string text = Lease{ProcessIdentity::of_this_process(), ".a.tmp"}.to_text();
   REQUIRE(Lease::parse(text));
   for (std::size_t size = 0; size < text.size(); ++size)
