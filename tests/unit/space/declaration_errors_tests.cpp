@@ -19,9 +19,13 @@ void check(const std::vector<Case>& cases) {
   }
 }
 
-/// A kernel on the second line with this table.
-std::string kernel(const std::string& table) {
-  return "\nkernel 'k' { " + table + " }";
+/// The texts are tables of `declared`, which stands on the second line, and the messages name it.
+void check_tables(const std::string& declared, const std::vector<Case>& cases) {
+  for (const Case& test : cases) {
+    INFO(test.text);
+    CHECK(load_error("\n" + declared + " { " + test.text + " }") ==
+          "FILE:2: " + declared + ": " + test.message);
+  }
 }
 
 const std::string apply = ", apply = function() end";
@@ -29,99 +33,77 @@ const std::string apply = ", apply = function() end";
 }  // namespace
 
 TEST_CASE("Wrong keys of a kernel are named with what was meant") {
-  check({
-      {kernel("spcae = {}"),
-       "FILE:2: kernel 'k': 'spcae' is not known here; did you mean 'space'?"},
-      {kernel("tile = 5"),
-       "FILE:2: kernel 'k': 'tile' is not known here; known are params, key, size, buckets, "
-       "unseen, space, configs, prune, apply, variants, co_resident, n_warmup and n_repeat"},
-      {kernel("buckets = 'pow2'"),
-       "FILE:2: kernel 'k': has buckets but no size, so nothing says what is grouped; add size = "
-       "function(launch) return launch.args[1] end"},
-      {kernel("unseen = 'nearest'"),
-       "FILE:2: kernel 'k': has unseen but no size, so nothing says what is grouped; add size = "
-       "function(launch) return launch.args[1] end"},
-      {kernel("unseen = 'neares', size = function() end"),
-       "FILE:2: kernel 'k': unseen = \"neares\" is not known; did you mean 'nearest'?"},
-      {kernel("buckets = 'pow', size = function() end"),
-       "FILE:2: kernel 'k': buckets = \"pow\" is not known; did you mean 'pow2'?"},
-      {kernel("size = 5"),
-       "FILE:2: kernel 'k': size is a number; make it a function, as in size = function(...) ... "
-       "end"},
-      {kernel("5"),
-       "FILE:2: kernel 'k': has an entry without a name; name it, as in space = { ... }"},
-      {kernel("key = 5"),
-       "FILE:2: kernel 'k': key is a number; make it a function, as in key = function(...) ... "
-       "end"},
-      {kernel("co_resident = 1"),
-       "FILE:2: kernel 'k': co_resident is a number; make it true or false"},
-      {kernel("n_warmup = -1"),
-       "FILE:2: kernel 'k': n_warmup must be a whole number from 0 to 1000; correct it"},
-      {kernel("n_repeat = 0"),
-       "FILE:2: kernel 'k': n_repeat must be a whole number from 1 to 1000; correct it"},
-      {kernel("n_repeat = 1.5"),
-       "FILE:2: kernel 'k': n_repeat must be a whole number from 1 to 1000; correct it"},
-      {kernel("n_repeat = '3'"),
-       "FILE:2: kernel 'k': n_repeat must be a whole number from 1 to 1000; correct it"},
-  });
+  check_tables(
+      "kernel 'k'",
+      {
+          {"spcae = {}", "'spcae' is not known here; did you mean 'space'?"},
+          {"tile = 5",
+           "'tile' is not known here; known are params, key, size, buckets, unseen, space, "
+           "configs, prune, apply, variants, co_resident, n_warmup and n_repeat"},
+          {"buckets = 'pow2'",
+           "has buckets but no size, so nothing says what is grouped; add size = function(launch) "
+           "return launch.args[1] end"},
+          {"unseen = 'nearest'",
+           "has unseen but no size, so nothing says what is grouped; add size = function(launch) "
+           "return launch.args[1] end"},
+          {"unseen = 'neares', size = function() end",
+           "unseen = \"neares\" is not known; did you mean 'nearest'?"},
+          {"buckets = 'pow', size = function() end",
+           "buckets = \"pow\" is not known; did you mean 'pow2'?"},
+          {"size = 5", "size is a number; make it a function, as in size = function(...) ... end"},
+          {"5", "has an entry without a name; name it, as in space = { ... }"},
+          {"key = 5", "key is a number; make it a function, as in key = function(...) ... end"},
+          {"co_resident = 1", "co_resident is a number; make it true or false"},
+          {"n_warmup = -1", "n_warmup must be a whole number from 0 to 1000; correct it"},
+          {"n_repeat = 0", "n_repeat must be a whole number from 1 to 1000; correct it"},
+          {"n_repeat = 1.5", "n_repeat must be a whole number from 1 to 1000; correct it"},
+          {"n_repeat = '3'", "n_repeat must be a whole number from 1 to 1000; correct it"},
+      });
 }
 
 TEST_CASE("Wrong spaces are named with what to write") {
-  check({
-      {kernel("space = 5" + apply),
-       "FILE:2: kernel 'k': space is a number; make it a table, as in { block = {64, 128} }"},
-      {kernel("space = { block = 64 }" + apply),
-       "FILE:2: kernel 'k': space.block is a number; make it a list, as in {64, 128, 256}"},
-      {kernel("space = { block = {} }" + apply),
-       "FILE:2: kernel 'k': space.block is empty; give it at least one value"},
-      {kernel("space = { block = {64, 64} }" + apply),
-       "FILE:2: kernel 'k': space.block lists 64 twice; take one away"},
-      {kernel("space = { block = {64, x = 1} }" + apply),
-       "FILE:2: kernel 'k': space.block has named entries or gaps; make it a list, as in {64, 128, "
-       "256}"},
-      {kernel("space = { block = {64, {}} }" + apply),
-       "FILE:2: kernel 'k': space.block[2] is a table; a parameter's value is a number, a text or "
-       "a "
-       "boolean"},
-      {kernel("space = { block = {1/0} }" + apply),
-       "FILE:2: kernel 'k': space.block[1] is infinite or not a number; give a finite one"},
-      {kernel("space = { block = {'a\\n'} }" + apply),
-       "FILE:2: kernel 'k': space.block[1] is a text that is empty, too long or holds control "
-       "characters; shorten it"},
-      {kernel("space = { ['a b'] = {1} }" + apply),
-       "FILE:2: kernel 'k': space names a parameter 'a b'; use letters, digits and underscores, at "
-       "most 64"},
-      {kernel("space = { {1} }" + apply),
-       "FILE:2: kernel 'k': space has an entry without a name; write it as in { block = ... }"},
-      {kernel("space = {}" + apply),
-       "FILE:2: kernel 'k': space names no parameter; write it as in { block = ... }"},
-      {kernel("space = { a = {1} }, configs = { { a = 1 } }" + apply),
-       "FILE:2: kernel 'k': has both space and configs; keep one of them"},
-      {kernel("configs = { { a = 1 }, { b = 1 } }" + apply),
-       "FILE:2: kernel 'k': configs[2] has other parameters than configs[1]; give every config the "
-       "same ones"},
-      {kernel("configs = { { a = 1 }, { a = 1 } }" + apply),
-       "FILE:2: kernel 'k': configs[2] is listed twice (a=1); take one away"},
-      {kernel("configs = { 5 }" + apply),
-       "FILE:2: kernel 'k': configs[1] is a number; make it a table of parameters"},
-      {kernel("configs = {}" + apply),
-       "FILE:2: kernel 'k': configs is empty; give it at least one config"},
-      {kernel("space = { a = {1} }"),
-       "FILE:2: kernel 'k': has configs but no apply, so none of them would change anything; add "
-       "apply = function(config, launch) ... end"},
-      {kernel("prune = function() end"),
-       "FILE:2: kernel 'k': has prune but no configs; add space = { ... } or configs = { ... }"},
-      {kernel("variants = { 'a', 'a' }"),
-       "FILE:2: kernel 'k': variants lists 'a' twice; take one away"},
-      {kernel("variants = { 'a' }, space = { variant = {1} }"),
-       "FILE:2: kernel 'k': has variants and a parameter 'variant'; give the parameter another "
-       "name"},
-      {kernel("variants = {}"),
-       "FILE:2: kernel 'k': variants is empty; give it at least one entry"},
-      {kernel("variants = { 5 }"), "FILE:2: kernel 'k': variants[1] is a number; give it a text"},
-      {kernel("params = { 'i32', 'i23' }"),
-       "FILE:2: kernel 'k': params[2] = \"i23\" is no type; did you mean 'i32'?"},
-  });
+  check_tables(
+      "kernel 'k'",
+      {
+          {"space = 5" + apply, "space is a number; make it a table, as in { block = {64, 128} }"},
+          {"space = { block = 64 }" + apply,
+           "space.block is a number; make it a list, as in {64, 128, 256}"},
+          {"space = { block = {} }" + apply, "space.block is empty; give it at least one value"},
+          {"space = { block = {64, 64} }" + apply, "space.block lists 64 twice; take one away"},
+          {"space = { block = {64, x = 1} }" + apply,
+           "space.block has named entries or gaps; make it a list, as in {64, 128, 256}"},
+          {"space = { block = {64, {}} }" + apply,
+           "space.block[2] is a table; a parameter's value is a number, a text or a boolean"},
+          {"space = { block = {1/0} }" + apply,
+           "space.block[1] is infinite or not a number; give a finite one"},
+          {"space = { block = {'a\\n'} }" + apply,
+           "space.block[1] is a text that is empty, too long or holds control characters; shorten "
+           "it"},
+          {"space = { ['a b'] = {1} }" + apply,
+           "space names a parameter 'a b'; use letters, digits and underscores, at most 64"},
+          {"space = { {1} }" + apply,
+           "space has an entry without a name; write it as in { block = ... }"},
+          {"space = {}" + apply, "space names no parameter; write it as in { block = ... }"},
+          {"space = { a = {1} }, configs = { { a = 1 } }" + apply,
+           "has both space and configs; keep one of them"},
+          {"configs = { { a = 1 }, { b = 1 } }" + apply,
+           "configs[2] has other parameters than configs[1]; give every config the same ones"},
+          {"configs = { { a = 1 }, { a = 1 } }" + apply,
+           "configs[2] is listed twice (a=1); take one away"},
+          {"configs = { 5 }" + apply, "configs[1] is a number; make it a table of parameters"},
+          {"configs = {}" + apply, "configs is empty; give it at least one config"},
+          {"space = { a = {1} }",
+           "has configs but no apply, so none of them would change anything; add apply = "
+           "function(config, launch) ... end"},
+          {"prune = function() end",
+           "has prune but no configs; add space = { ... } or configs = { ... }"},
+          {"variants = { 'a', 'a' }", "variants lists 'a' twice; take one away"},
+          {"variants = { 'a' }, space = { variant = {1} }",
+           "has variants and a parameter 'variant'; give the parameter another name"},
+          {"variants = {}", "variants is empty; give it at least one entry"},
+          {"variants = { 5 }", "variants[1] is a number; give it a text"},
+          {"params = { 'i32', 'i23' }", "params[2] = \"i23\" is no type; did you mean 'i32'?"},
+      });
 }
 
 TEST_CASE("A space that gives endlessly many configs is refused before it is built") {
@@ -189,46 +171,38 @@ TEST_CASE("Collectives are checked and kept as data") {
   CHECK(file.collectives()[2].buckets == "4096,65536");
   CHECK(file.collectives()[3].buckets.empty());
 
-  check({
-      {"collective 'allgather' { space = { channels = {1} } }",
-       "FILE:1: collective 'allgather': is no collective that can be tuned; did you mean "
-       "'all_gather'?"},
-      {"collective 'reduce' {}",
-       "FILE:1: collective 'reduce': has no configs; add space = { protocol = {\"LL\", \"Simple\"} "
-       "}"},
-      {"collective 'reduce' { space = { proto = {'LL'} } }",
-       "FILE:1: collective 'reduce': 'proto' is no parameter of a collective; known are algorithm, "
-       "protocol and channels"},
-      {"collective 'reduce' { space = { protocol = {'LL', 'simple'} } }",
-       "FILE:1: collective 'reduce': protocol = simple is not known; did you mean 'Simple'?"},
-      {"collective 'reduce' { space = { channels = {65} } }",
-       "FILE:1: collective 'reduce': channels = 65 is not a number of channels; give 0 (as NCCL "
-       "chooses) to 64"},
-      {"collective 'reduce' { space = { algorithm = {1} } }",
-       "FILE:1: collective 'reduce': algorithm = 1 is not a text; known are Ring, Tree, "
-       "CollnetDirect, CollnetChain, NVLS, NVLSTree and PAT"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = 'pow3' }",
-       "FILE:1: collective 'reduce': buckets = \"pow3\" is not known; did you mean 'pow2'?"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = {} }",
-       "FILE:1: collective 'reduce': buckets is empty; give it at least one number"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = {64, 32} }",
-       "FILE:1: collective 'reduce': buckets[2] = 32 is not larger than the entry before it; "
-       "correct "
-       "this line"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = {64, '128'} }",
-       "FILE:1: collective 'reduce': buckets[2] must be a whole number of at least 1; correct it"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = {0.5} }",
-       "FILE:1: collective 'reduce': buckets[1] must be a whole number of at least 1; correct it"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = { small = 1 } }",
-       "FILE:1: collective 'reduce': buckets has named entries or gaps; make it a list, as in "
-       "{4096, "
-       "65536}"},
-      {"collective 'reduce' { space = { channels = {1} }, buckets = true }",
-       "FILE:1: collective 'reduce': buckets is a boolean; give it a text"},
-      {"collective 'reduce' { apply = function() end }",
-       "FILE:1: collective 'reduce': 'apply' is not known here; known are space, configs, buckets, "
-       "n_warmup and n_repeat"},
-  });
+  check_tables("collective 'allgather'",
+               {{"space = { channels = {1} }",
+                 "is no collective that can be tuned; did you mean 'all_gather'?"}});
+  check_tables(
+      "collective 'reduce'",
+      {
+          {"", "has no configs; add space = { protocol = {\"LL\", \"Simple\"} }"},
+          {"space = { proto = {'LL'} }",
+           "'proto' is no parameter of a collective; known are algorithm, protocol and channels"},
+          {"space = { protocol = {'LL', 'simple'} }",
+           "protocol = simple is not known; did you mean 'Simple'?"},
+          {"space = { channels = {65} }",
+           "channels = 65 is not a number of channels; give 0 (as NCCL chooses) to 64"},
+          {"space = { algorithm = {1} }",
+           "algorithm = 1 is not a text; known are Ring, Tree, CollnetDirect, CollnetChain, NVLS, "
+           "NVLSTree and PAT"},
+          {"space = { channels = {1} }, buckets = 'pow3'",
+           "buckets = \"pow3\" is not known; did you mean 'pow2'?"},
+          {"space = { channels = {1} }, buckets = {}",
+           "buckets is empty; give it at least one number"},
+          {"space = { channels = {1} }, buckets = {64, 32}",
+           "buckets[2] = 32 is not larger than the entry before it; correct this line"},
+          {"space = { channels = {1} }, buckets = {64, '128'}",
+           "buckets[2] must be a whole number of at least 1; correct it"},
+          {"space = { channels = {1} }, buckets = {0.5}",
+           "buckets[1] must be a whole number of at least 1; correct it"},
+          {"space = { channels = {1} }, buckets = { small = 1 }",
+           "buckets has named entries or gaps; make it a list, as in {4096, 65536}"},
+          {"space = { channels = {1} }, buckets = true", "buckets is a boolean; give it a text"},
+          {"apply = function() end",
+           "'apply' is not known here; known are space, configs, buckets, n_warmup and n_repeat"},
+      });
 }
 
 TEST_CASE("What is wrong with a choice is named with file and line") {
