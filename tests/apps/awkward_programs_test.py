@@ -141,6 +141,24 @@ def execute(name, variables):
     return process.returncode, out, err
 
 
+class ProgramTest(unittest.TestCase):
+    """Runs of one program, in a folder of its own."""
+
+    program = PROGRAM
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="contextune-apps-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_program(self, variables, *arguments):
+        return subprocess.run([self.program, *map(str, arguments)], env=variables, cwd=self.folder,
+                              text=True, capture_output=True, timeout=PATIENCE)
+
+    def log(self, folder="."):
+        return "".join(file.read_text() for file in (self.folder / folder).glob("rank-*.log"))
+
+
 def told_by(log):
     """What the log tells of regions; None: they were not seen at all."""
     if "event=region region=R " not in log:

@@ -38,11 +38,6 @@ class ChangedDeclarationTest(StoredRuns):
         return self.run_program("--mode", "replay", "--confirm-min-pairs", "2", *flags,
                                 program=program, space=path, **how)
 
-    def site(self, name):
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        (site,) = (one for one in json.loads(path.read_text())["sites"] if one["name"] == name)
-        return site
-
     def assert_tuned_again(self, text, sites):
         log, out = self.run_with(text)
         self.assertEqual(out, self.bare(demo(4)))
@@ -181,8 +176,7 @@ class ChangedDeclarationTest(StoredRuns):
 
     def test_what_an_earlier_contextune_has_stored_counts_and_is_watched_from_then_on(self):
         self.run_with(SPACE)
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        entry = json.loads(path.read_text())
+        path, entry = self.entry()
         entry["schema"] = 2
         for site in entry["sites"]:
             self.assertNotEqual(site.pop("declaration"), "")

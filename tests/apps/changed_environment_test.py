@@ -80,10 +80,6 @@ class ChangedEnvironmentTest(StoredRuns):
         shutil.copytree(self.stored, self.work / "store")
         return self.run_program(*flags, "--confirm-min-pairs", "2", **how)[0]
 
-    def entry(self):
-        (path,) = (self.stored / "decode").glob("*.json")
-        return path, json.loads(path.read_text())
-
     def assert_kept(self, log):
         (found,) = log.of("store", action="found")
         self.assertEqual(found["same_software"], found["sites"])
@@ -107,7 +103,7 @@ class ChangedEnvironmentTest(StoredRuns):
 
     def test_other_hardware_has_everything_tuned(self):
         self.tune("--no-confirm", program=SHORT)
-        hardware = self.entry()[1]["hardware"]
+        hardware = self.entry(store="stored")[1]["hardware"]
         for name, variables in HARDWARE.items():
             with self.subTest(name):
                 self.assertIn(name, hardware)
@@ -125,7 +121,7 @@ class ChangedEnvironmentTest(StoredRuns):
 
     def test_software_that_the_file_says_was_another_has_the_winners_confirmed(self):
         self.tune(program=SHORT)
-        path, entry = self.entry()
+        path, entry = self.entry(store="stored")
         text = path.read_text()
         for name in IN_THE_FILE:
             with self.subTest(name):
@@ -177,7 +173,7 @@ class ChangedEnvironmentTest(StoredRuns):
         self.assert_kept(self.again(program=program))
         shutil.rmtree(self.stored)
         shutil.copytree(self.work / "store", self.stored)
-        codes = {site["name"]: site["code"] for site in self.entry()[1]["sites"]}
+        codes = {site["name"]: site["code"] for site in self.entry(store="stored")[1]["sites"]}
         self.assertNotIn("", (codes["rotate"], codes["attend"]))
         self.assertEqual(codes["project"], "")
         log = self.again(program=program)
@@ -189,12 +185,11 @@ class ChangedEnvironmentTest(StoredRuns):
         self.assertEqual({line["site"] for line in log.of("trial")}, {"attend"})
         (named,) = log.of("fallback", reason="other_code")
         self.assertIn("'attend'", named["text"])
-        now = {site["name"]: site for site in json.loads(next(
-            (self.work / "store" / "decode").glob("*.json")).read_text())["sites"]}
-        self.assertNotEqual(now["attend"]["code"], codes["attend"])
+        now = self.site("attend")
+        self.assertNotEqual(now["code"], codes["attend"])
         # Whatever was noted of the tuning while it went on.
-        self.assertEqual(len(now["attend"]["replaced"]), 1)
-        self.assertNotEqual(now["attend"]["reason"], "no_samples")
+        self.assertEqual(len(now["replaced"]), 1)
+        self.assertNotEqual(now["reason"], "no_samples")
         self.assertEqual({name for name, _ in log.winners()}, {name for name, _ in first.winners()})
 
     def test_another_nccl_has_the_winners_of_all_ranks_confirmed(self):

@@ -1,11 +1,10 @@
 """What becomes of stored winners when a module, a source or a header that the space file names was
 edited, or when only some of several ranks were."""
 
-import json
 import shutil
 import unittest
 
-from stored_runs import DEMO, StoredRuns, large_demo
+from stored_runs import DEMO, StoredRuns, large_demo, named
 
 
 # The simulated driver loads the module, and refuses what NVRTC has built: that config fails.
@@ -92,8 +91,7 @@ class ChangedFilesTest(StoredRuns):
 
     def assert_together(self, log):
         self.assertEqual(log.winners(0), log.winners(1))
-        hashes = [[line["hash"] for line in lines if line.get("event") == "sync" and
-                   line["verdict"] == "committed"] for lines in log.ranks]
+        hashes = log.committed()
         self.assertNotEqual(hashes[0], [])
         self.assertEqual(hashes[0], hashes[1])
 
@@ -101,18 +99,11 @@ class ChangedFilesTest(StoredRuns):
         return [len([line for line in lines if line.get("reason") == reason])
                 for lines in log.ranks]
 
-    def make_winner(self, site):
-        """Has a config stored as the winner of a site, as if it had turned out the fastest."""
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        entry = json.loads(path.read_text())
-        stored = next(one for one in entry["sites"] if one["name"] == site)
-        stored["winner"] = {"block": 512}
-        path.write_text(json.dumps(entry))
-
     def test_ranks_of_which_only_some_were_edited_do_not_just_take_what_is_stored(self):
         first, out = self.run_ranks(MODULE, None)
         self.assertNotEqual(first.of("trial"), [])
-        self.make_winner("rotate")
+        with self.edited() as sites:
+            named(sites, "rotate")["winner"] = {"block": 512}  # as if it had turned out the fastest
         same, _ = self.run_ranks(MODULE, None)
         self.assertEqual(same.of("trial"), [])
         self.assertEqual({line["verdict"] for line in same.of("confirm")}, {"skipped"})

@@ -1,18 +1,16 @@
 """A winner counts once what it computes was compared with what the default does: those that live mode has
 found are compared by the first run that replays, and stored as that."""
 
-import json
 import unittest
 
-from stored_runs import StoredRuns, demo
+from stored_runs import StoredRuns, demo, fault, named
 
 VISITS = demo(600)
 
 
 class ComparedWinnersTest(StoredRuns):
     def sites(self):
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        return {site["name"]: site for site in json.loads(path.read_text())["sites"]}
+        return {site["name"]: site for site in self.entry()[1]["sites"]}
 
     def tuned_live(self):
         log, _ = self.run_program("--mode", "live", "--no-confirm", "--margin", "0", "--max-slowdown", "0",
@@ -22,11 +20,6 @@ class ComparedWinnersTest(StoredRuns):
                  if not site["terms"]["compared"]}
         self.assertIn("rotate", tuned)
         return tuned
-
-    @staticmethod
-    def makes_wrong(site, winner):
-        return {"SIMCUDA_FAULT": f"wrong_result:{site}:block={winner['block']},"
-                                 f"grid={132 * winner['per_sm']}"}
 
     def test_what_was_found_live_is_compared_once_before_it_counts(self):
         tuned = self.tuned_live()
@@ -46,9 +39,9 @@ class ComparedWinnersTest(StoredRuns):
     def test_one_that_is_wrong_here_is_found_and_taken_out_of_the_store(self):
         winner = self.tuned_live()["rotate"]
         bare = self.bare()
-        fault = self.makes_wrong("rotate", winner)
+        wrong = fault("wrong_result", "rotate", winner)
         for _ in range(2):
-            log, out = self.run_program("--mode", "replay", "--no-confirm", variables=fault)
+            log, out = self.run_program("--mode", "replay", "--no-confirm", variables=wrong)
             self.assertEqual(out, bare)
             site = self.sites()["rotate"]
             self.assertNotEqual(site["winner"], winner)
@@ -66,21 +59,19 @@ class ComparedWinnersTest(StoredRuns):
 
     def test_one_that_its_own_trial_refutes_is_never_run(self):
         self.run_program("--mode", "replay", "--no-confirm", "--margin", "0")
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        entry = json.loads(path.read_text())
-        (site,) = [site for site in entry["sites"] if site["name"] == "rotate"]
-        site["winner"] = {"block": 512, "per_sm": 2}
-        for trial in site["trials"]:
-            if trial["config"] == site["winner"]:
-                trial["status"] = "wrong_result"
-        path.write_text(json.dumps(entry))
-        fault = self.makes_wrong("rotate", site["winner"])
-        log, out = self.run_program("--mode", "replay", "--no-confirm", variables=fault)
+        with self.edited() as sites:
+            site = named(sites, "rotate")
+            site["winner"] = {"block": 512, "per_sm": 2}
+            for trial in site["trials"]:
+                if trial["config"] == site["winner"]:
+                    trial["status"] = "wrong_result"
+        wrong = fault("wrong_result", "rotate", site["winner"])
+        log, out = self.run_program("--mode", "replay", "--no-confirm", variables=wrong)
         self.assertEqual(out, self.bare())
         (line,) = log.of("fallback", reason="refuted_winner")
         self.assertIn("whose own trial says wrong_result", line["text"])
         self.assertNotEqual(self.sites()["rotate"]["winner"], site["winner"])
-        again, _ = self.run_program("--mode", "replay", "--no-confirm", variables=fault)
+        again, _ = self.run_program("--mode", "replay", "--no-confirm", variables=wrong)
         self.assertEqual(again.of("fallback", reason="refuted_winner"), [])
 
 

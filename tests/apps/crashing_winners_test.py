@@ -1,7 +1,6 @@
 """Stored winners that take the process down, as with another driver: they are in flight until a run has
 survived them, and found, named and left out by the runs after it."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,28 +8,22 @@ import subprocess
 import time
 import unittest
 
-from stored_runs import BUILD, DEMO, PATIENCE, PROGRAM, SHIM, StoredRuns, demo
+from stored_runs import BUILD, DEMO, PATIENCE, StoredRuns, demo, named, rules
 
 ENDS = BUILD / "apps" / "ends_in_region"
 BODIES = BUILD / "apps" / "rank_bodies"
 
 
 class CrashingWinnersTest(StoredRuns):
-    def entry(self):
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        return json.loads(path.read_text())
-
     def winners(self):
-        return {site["name"]: site["winner"] for site in self.entry()["sites"]}
+        return {site["name"]: site["winner"] for site in self.entry()[1]["sites"]}
 
     def make_winner(self, site):
         """Has a config stored as the winner of a site whatever it is worth. Gives a fault's target."""
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        entry = json.loads(path.read_text())
-        stored = next(one for one in entry["sites"] if one["name"] == site)
-        stored["winner"] = {"block": 512, "per_sm": 2}
-        self.assertIn(stored["winner"], [trial["config"] for trial in stored["trials"]])
-        path.write_text(json.dumps(entry))
+        with self.edited() as sites:
+            stored = named(sites, site)
+            stored["winner"] = {"block": 512, "per_sm": 2}
+            self.assertIn(stored["winner"], [trial["config"] for trial in stored["trials"]])
         return f"{site}:block=512,grid=264"
 
     def test_one_that_ends_every_run_is_found_whoever_repeats_the_region(self):
@@ -91,23 +84,19 @@ class CrashingWinnersTest(StoredRuns):
         again, same = self.run_program()
         self.assertEqual(same, out)
         self.assert_starts_tuned(again, first.winners())
-        known = self.work / "store" / "journal" / "known"
-        self.assertFalse(known.exists() and "site" in known.read_text())
+        self.assertNotIn("site", self.known())
 
     def test_one_whose_work_was_waited_for_is_not_suspected_however_the_process_ends(self):
         space = self.work / "space.lua"
-        space.write_text('kernel "remember" {\n  space = { block = { 64, 512 } },\n'
-                         "  apply = function(config, launch) launch.block.x = config.block end,\n}\n")
+        space.write_text(rules(("remember",), (64, 512)))
         def program(how):
             return (ENDS, DEMO.parent / "demo_kernels.fatbin", how, "0")
         self.run_program("--mode", "replay", "--no-confirm", region="nvtx:step", space=space,
                          program=program("end"))
-        for path in (self.work / "store" / "step").glob("*.json"):
-            entry = json.loads(path.read_text())
-            for site in entry["sites"]:
+        with self.edited("step") as sites:
+            for site in sites:
                 site["winner"] = {"block": 512}
                 site["terms"]["confirmed"] = True
-            path.write_text(json.dumps(entry))
         for how in "_exit_once_idle", "_exit_once_read":
             with self.subTest(how):
                 log = ""
@@ -117,10 +106,7 @@ class CrashingWinnersTest(StoredRuns):
                     # Nobody is there to tell how it ended.
                     done = subprocess.run(
                         list(map(str, program(how))), capture_output=True, cwd=self.work, timeout=PATIENCE,
-                        env=self.environment | {
-                            "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
-                            "CONTEXTUNE_REGION": "nvtx:step", "CONTEXTUNE_SPACE": str(space),
-                            "CONTEXTUNE_MODE": "live", "CONTEXTUNE_LOG_DIR": str(self.work / how)})
+                        env=self.preloaded(space, self.work / how, "nvtx:step", CONTEXTUNE_MODE="live"))
                     self.assertEqual(done.returncode, 8)
                     log = (self.work / how / "rank-0.log").read_text()
                     (trying,) = (self.work / "store" / "journal").glob("*.trying")
@@ -134,14 +120,13 @@ class CrashingWinnersTest(StoredRuns):
         fault = {"SIMCUDA_FAULT": f"abort:{self.make_winner('attend')}"}
         winners = self.winners()
         self.assertNotEqual(self.end(self.start("--no-confirm", variables=fault))[0], 0)
-        known = self.work / "store" / "journal" / "known"
         again, same = self.run_program("--no-confirm")
         self.assertEqual((again.of("trial"), same), ([], out))
         self.assertEqual(self.winners(), winners)
         for site in "rotate", "attend":
             values = again.of("winner", site=site)[-1]
             self.assertEqual({name: int(values[name]) for name in winners[site]}, winners[site])
-        self.assertNotIn("suspect", known.read_text() if known.exists() else "")
+        self.assertNotIn("suspect", self.known())
 
 
 if __name__ == "__main__":

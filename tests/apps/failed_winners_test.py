@@ -1,10 +1,9 @@
 """Winners that were stored and have failed since: they are taken out of their file at once, for whoever
 reads it next."""
 
-import json
 import unittest
 
-from stored_runs import StoredRuns, large_demo
+from stored_runs import StoredRuns, fault, large_demo
 
 ONCE = large_demo(1)
 REPLAY = ("--mode", "replay", "--no-confirm")
@@ -13,11 +12,6 @@ REPLAY = ("--mode", "replay", "--no-confirm")
 class FailedWinnersTest(StoredRuns):
     program = large_demo(20)
 
-    def site(self, name):
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        (site,) = (one for one in json.loads(path.read_text())["sites"] if one["name"] == name)
-        return site
-
     def tuned_winner(self):
         """A site whose stored winner is not the default, its winner, and what the program prints."""
         log, out = self.run_program(*REPLAY, program=ONCE)
@@ -25,11 +19,6 @@ class FailedWinnersTest(StoredRuns):
                     if config != "0" and site in ("rotate", "attend"))
         winner = self.site(name)["winner"]
         return name, winner, out
-
-    @staticmethod
-    def fault(kind, name, winner):
-        return {"SIMCUDA_FAULT":
-                f"{kind}:{name}:block={winner['block']},grid={winner['per_sm'] * 132}"}
 
     def assert_open(self, name, winner, status):
         site = self.site(name)
@@ -41,7 +30,7 @@ class FailedWinnersTest(StoredRuns):
     def test_one_that_cannot_be_launched_any_more_is_tuned_again_by_the_next_run(self):
         name, winner, out = self.tuned_winner()
         failed, same = self.run_program(*REPLAY, program=large_demo(300),
-                                        variables=self.fault("launch_fail", name, winner))
+                                        variables=fault("launch_fail", name, winner))
         self.assertEqual(len(failed.of("fallback", reason="winner_failed")), 1)
         self.assertEqual(same, self.bare(large_demo(300)))
         self.assert_open(name, winner, "failed")
@@ -54,22 +43,22 @@ class FailedWinnersTest(StoredRuns):
 
     def test_one_that_has_taken_a_process_down_is_not_run_again(self):
         name, winner, out = self.tuned_winner()
-        fault = self.fault("abort", name, winner)
-        self.run_until_survived(*REPLAY, "--always-tune", program=ONCE, variables=fault)
+        crash = fault("abort", name, winner)
+        self.run_until_survived(*REPLAY, "--always-tune", program=ONCE, variables=crash)
         # Whoever only looks at what is stored finds the winner gone, too.
-        again, same = self.run_program(*REPLAY, program=ONCE, variables=fault)
+        again, same = self.run_program(*REPLAY, program=ONCE, variables=crash)
         self.assertEqual((again.of("trial"), same), ([], out))
         self.assertNotEqual(self.site(name)["winner"], winner)
 
     def test_one_that_is_blamed_is_taken_out_by_who_finds_it(self):
         name, winner, out = self.tuned_winner()
-        entry = next((self.work / "store" / "decode").glob("*.json"))
-        text = entry.read_text()
-        fault = self.fault("abort", name, winner)
-        self.run_until_survived(*REPLAY, "--always-tune", program=ONCE, variables=fault)
+        path, _ = self.entry()
+        text = path.read_text()
+        crash = fault("abort", name, winner)
+        self.run_until_survived(*REPLAY, "--always-tune", program=ONCE, variables=crash)
         # As if it had come from another machine's store since.
-        entry.write_text(text)
-        _, same = self.run_program(*REPLAY, program=ONCE, variables=fault)
+        path.write_text(text)
+        _, same = self.run_program(*REPLAY, program=ONCE, variables=crash)
         self.assertEqual(same, out)
         self.assert_open(name, winner, "crashed")
 

@@ -6,7 +6,6 @@ On the simulated driver by default; with CONTEXTUNE_TEST_GPU=1 on this machine's
 device stands for the abort."""
 
 import itertools
-import json
 import os
 import shutil
 import signal
@@ -14,7 +13,7 @@ import sys
 import time
 import unittest
 
-from stored_runs import BUILD, PATIENCE, Log, StoredRuns
+from stored_runs import BUILD, PATIENCE, Log, StoredRuns, log_text, rules
 
 ON_GPU = os.environ.get("CONTEXTUNE_TEST_GPU") == "1"
 MODE, RANKS = sys.argv[1], int(sys.argv[2])
@@ -28,8 +27,6 @@ PLACES = list(zip(POSITIONS, SITES, BLOCKS))
 CELLS = list(zip(KINDS, reversed(PLACES))) if MODE == "process" else list(itertools.product(KINDS, PLACES))
 REGION = "process" if MODE == "process" else "nvtx:step"
 MOST_RUNS = 3  # that end badly
-SPACE = "".join(f'kernel "{site}" {{\n  space = {{ block = {{ {", ".join(map(str, BLOCKS))} }} }},\n'
-                "  apply = function(config, launch) launch.block.x = config.block end,\n}\n" for site in SITES)
 QUICK = ("--trial-timeout", "0.5", "--no-confirm", "--max-slowdown", "0")
 
 
@@ -39,10 +36,7 @@ class FaultRunsTest(StoredRuns):
         if ON_GPU:
             del self.environment["LD_LIBRARY_PATH"]
         self.space = self.work / "space.lua"
-        self.space.write_text(SPACE)
-
-    def log_text(self):
-        return "".join(path.read_text() for path in sorted(self.folder.glob("rank-*.log")))
+        self.space.write_text(rules(SITES, BLOCKS))
 
     def run_once(self, fault, *arguments):
         """Status of a run, which is interrupted as from a terminal where a trial is said to hang."""
@@ -55,7 +49,7 @@ class FaultRunsTest(StoredRuns):
                              variables=variables)
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None:
-            self.assertLess(time.monotonic(), deadline, self.log_text())
+            self.assertLess(time.monotonic(), deadline, log_text(self.folder))
             if self.is_said_to_hang() and process.poll() is None:
                 time.sleep(0.2)  # a replay ends itself
                 if process.poll() is None:
@@ -66,15 +60,14 @@ class FaultRunsTest(StoredRuns):
         return self.end(process)
 
     def is_said_to_hang(self):
-        said = [line for line in self.log_text().splitlines() if "reason=trial_timeout" in line and
+        said = [line for line in log_text(self.folder).splitlines() if "reason=trial_timeout" in line and
                 ("leave out" in line or "tries each" in line)]
         return len({line.split(" rank=")[1].split()[0] for line in said}) == RANKS
 
     def trials(self):
         """What is stored of each site: status by block."""
-        (path,) = (self.work / "store" / REGION.removeprefix("nvtx:")).glob("*.json")
         return {site["name"]: {trial["config"].get("block"): trial["status"] for trial in site["trials"]}
-                for site in json.loads(path.read_text())["sites"]}
+                for site in self.entry(REGION.removeprefix("nvtx:"))[1]["sites"]}
 
     def run_until_tuned(self, fault):
         ends = []
@@ -84,7 +77,7 @@ class FaultRunsTest(StoredRuns):
             if status == 0 and {line["site"] for line in log.of("winner")} == set(SITES):
                 return ends, log
             ends.append(status)
-        self.fail(f"not tuned after {ends}: {errors}\n{self.log_text()}")
+        self.fail(f"not tuned after {ends}: {errors}\n{log_text(self.folder)}")
 
     def test_each_fault_in_each_place(self):
         status, bare, _ = self.end(self.start("--disable", program=(PROGRAM, "loop", "1"),
@@ -106,7 +99,7 @@ class FaultRunsTest(StoredRuns):
             print(f"{kind:16} {site:8} {position:8} {block:6} {len(ends):12}  {'yes' if right else named}"
                   f"    {', '.join(lost) or 'none'}", flush=True)
             if not right or lost or not ends:
-                wrong.append((kind, site, block, ends, named, lost, self.log_text()))
+                wrong.append((kind, site, block, ends, named, lost, log_text(self.folder)))
         self.assertEqual(wrong, [])
 
     @unittest.skipUnless(MODE == "process" and not ON_GPU, "elsewhere sites go through passes together")

@@ -6,21 +6,19 @@ import signal
 import time
 import unittest
 
-from stored_runs import BUILD, PATIENCE, Log, StoredRuns
+from stored_runs import BUILD, PATIENCE, Log, StoredRuns, log_text, rules
 
 PROGRAM = (BUILD / "apps" / "fault_sites", "loop", "100000")
 SHORT = (BUILD / "apps" / "fault_sites", "loop", "1500")
 FLAGS = ("--mode", "live", "--no-confirm", "--max-slowdown", "0", "--trial-timeout", "0.5")
 SITES = ("first", "second", "third")
-SPACE = "".join(f'kernel "{site}" {{\n  space = {{ block = {{64, 128, 512}} }},\n'
-                "  apply = function(config, launch) launch.block.x = config.block end,\n}\n" for site in SITES)
 
 
 class InterruptedRunsTest(StoredRuns):
     def setUp(self):
         super().setUp()
         self.space = self.work / "space.lua"
-        self.space.write_text(SPACE)
+        self.space.write_text(rules(SITES, (64, 128, 512)))
 
     def begin(self, *flags, fault="", program=PROGRAM, region="nvtx:step"):
         return self.start(*FLAGS, *flags, program=program, region=region, space=self.space,
@@ -35,9 +33,6 @@ class InterruptedRunsTest(StoredRuns):
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(process.poll())
             time.sleep(0.01)
-
-    def log_text(self):
-        return "".join(path.read_text() for path in self.folder.glob("rank-*.log"))
 
     def interrupt(self, process):
         os.killpg(process.pid, signal.SIGINT)
@@ -65,15 +60,15 @@ class InterruptedRunsTest(StoredRuns):
 
     def test_a_hang_in_the_region_of_the_process_is_told_while_it_hangs(self):
         process = self.begin(fault="hang:second:block=128", region="process")
-        self.wait_for(lambda: "reason=trial_timeout region=process" in self.log_text(), process)
-        self.assertRegex(self.log_text(), r"tries each config alone that was in flight: .*"
+        self.wait_for(lambda: "reason=trial_timeout region=process" in log_text(self.folder), process)
+        self.assertRegex(log_text(self.folder), r"tries each config alone that was in flight: .*"
                                           r"region process, site second\{.*\}: block=128")
         self.interrupt(process)
 
     def test_what_was_measured_is_kept(self):
         process = self.begin(fault="hang:third:block=512")
-        self.wait_for(lambda: "tries each" in self.log_text() and
-                      "action=noted" in self.log_text(), process)
+        self.wait_for(lambda: "tries each" in log_text(self.folder) and
+                      "action=noted" in log_text(self.folder), process)
         self.interrupt(process)
         self.assertRegex(self.report(), r"\(Interrupt\)\. The next run tries each config alone")
         status, _, _ = self.end(self.begin(program=SHORT))

@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from stored_runs import DEMO, PATIENCE, SHIM, Log, StoredRuns
+from stored_runs import DEMO, PATIENCE, Log, StoredRuns
 
 ROOM = 16 << 20  # more than the group has in use
 HOG = f"import mmap\nm = mmap.mmap(-1, {8 * ROOM})\nfor i in range(0, len(m), 4096): m[i] = 1\n"
@@ -133,26 +133,22 @@ class OutOfMemoryTest(StoredRuns):
     def assert_nobody_is_blamed(self, log):
         self.assertEqual(log.of("fallback", reason="config_crashed"), [])
         self.assertNotEqual(log.of("winner", site="rotate"), [])
-        known = self.work / "store" / "journal" / "known"
-        self.assertNotIn("rotate", known.read_text() if known.exists() else "")
+        self.assertNotIn("rotate", self.known())
 
     def test_under_contextune_run_nobody_is_suspected(self):
         for _ in range(2):
             command = self.command(program=PROGRAM, space=self.space)
             status = self.end_in_trial(self.start_in_group(command, STUCK))
             self.assertIn(status, (-signal.SIGKILL, 128 + signal.SIGKILL))
-            known = self.work / "store" / "journal" / "known"
-            self.assertNotIn("rotate", known.read_text() if known.exists() else "")
+            self.assertNotIn("rotate", self.known())
         log, _ = self.run_program(program=PROGRAM, space=self.space)
         self.assert_nobody_is_blamed(log)
 
     def test_without_it_a_suspect_is_tried_again_and_cleared(self):
         logs = self.work / "bare-logs"
-        variables = {
-            "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
-            "CONTEXTUNE_REGION": "nvtx:decode", "CONTEXTUNE_SPACE": str(self.space),
-            "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_N_REPEAT": "2", "CONTEXTUNE_REFINE": "off",
-            "CONTEXTUNE_MODE": "replay", "CONTEXTUNE_LOG_DIR": str(logs)}
+        variables = self.preloaded(
+            self.space, logs, CONTEXTUNE_N_WARMUP="0", CONTEXTUNE_N_REPEAT="2",
+            CONTEXTUNE_REFINE="off", CONTEXTUNE_MODE="replay")
         for _ in range(2):
             self.assertEqual(self.end_in_trial(self.start_in_group(PROGRAM, variables | STUCK)),
                              -signal.SIGKILL)

@@ -1,10 +1,8 @@
 """A program in which launches repeat is found out about while it runs, and later runs know it."""
 
-import pathlib
 import re
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -22,11 +20,9 @@ def output(arguments, **variables):
     return done.stdout
 
 
-class RepeatingLaunchesTest(unittest.TestCase):
+class RepeatingLaunchesTest(awkward.ProgramTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="contextune-apps-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.runs = 0
 
     def settings(self, logs):
@@ -47,8 +43,11 @@ class RepeatingLaunchesTest(unittest.TestCase):
             log, totals = self.run_of(*arguments)
             self.assertIn("reason=config_crashed region=auto site=launches", log)
             self.assertEqual((totals["launches"], totals["state"]), ("as written", "fatal"))
-            for none in ("chained", "held", "images", "images_left"):
-                self.assertEqual(totals[none], "0", none)
+            self.assert_nothing_was_changed(totals)
+
+    def assert_nothing_was_changed(self, totals):
+        for none in ("chained", "held", "images", "images_left"):
+            self.assertEqual(totals[none], "0", none)
 
     def run_of(self, *arguments, **variables):
         """The log of a run that printed what the bare one does, and its last line about launches."""
@@ -169,8 +168,7 @@ class RepeatingLaunchesTest(unittest.TestCase):
         self.assertEqual(totals["launches"], "as written")
         log, totals = self.run_of(2000, "long")
         self.assertIn('text="as found in an earlier run"', log)
-        for none in ("chained", "held", "images", "images_left"):
-            self.assertEqual(totals[none], "0", none)
+        self.assert_nothing_was_changed(totals)
 
     def test_a_program_that_does_not_repeat_or_ends_at_once_stays_as_written(self):
         for arguments in ((2000, "never"), (1, "short"), (0, "short")):
@@ -192,8 +190,7 @@ class RepeatingLaunchesTest(unittest.TestCase):
         log, totals = self.run_of(2000, "never")
         self.assertIn('text="as found in an earlier run"', log)
         self.assertEqual((totals["launches"], totals["state"]), ("as written", "settled"))
-        for none in ("chained", "held", "images", "images_left"):
-            self.assertEqual(totals[none], "0", none)
+        self.assert_nothing_was_changed(totals)
 
     def test_copies_waits_and_graph_launches_are_part_of_what_repeats(self):
         log, _ = self.run_of(2000, "mixed")

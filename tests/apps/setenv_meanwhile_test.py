@@ -1,33 +1,26 @@
 """Programs may call setenv on any thread while they are tuned: nothing of contextune reads the
 environment once it is attached."""
 
-import pathlib
-import subprocess
 import tempfile
 import unittest
 
 import awkward_programs_test as awkward
 
-PROGRAM = awkward.BUILD / "apps" / "setenv_meanwhile"
 
-
-class SetenvMeanwhileTest(unittest.TestCase):
-    def run_program(self, folder, variables):
-        return subprocess.run([PROGRAM], env=variables, cwd=folder, text=True, capture_output=True,
-                              timeout=awkward.PATIENCE)
+class SetenvMeanwhileTest(awkward.ProgramTest):
+    program = awkward.BUILD / "apps" / "setenv_meanwhile"
 
     def readers(self, **more):
         """Who read the environment of a tuned run, and its log."""
-        with tempfile.TemporaryDirectory(prefix="contextune-apps-") as folder:
-            bare = self.run_program(folder, awkward.environment())
-            self.assertEqual(bare.returncode, 0, bare.stderr)
-            self.assertNotIn("read by", bare.stderr)
-            tuned = self.run_program(folder, awkward.tuned_environment(folder) | {
-                "CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder + "/store",
-                "CONTEXTUNE_LOG_LEVEL": "debug"} | more)
-            log = "".join(file.read_text() for file in pathlib.Path(folder).glob("rank-*.log"))
-            self.assertEqual((tuned.returncode, tuned.stdout), (0, bare.stdout), tuned.stderr)
-            return [line for line in tuned.stderr.splitlines() if line.startswith("read by")], log
+        bare = self.run_program(awkward.environment())
+        self.assertEqual(bare.returncode, 0, bare.stderr)
+        self.assertNotIn("read by", bare.stderr)
+        tuned = self.run_program(awkward.tuned_environment(str(self.folder)) | {
+            "CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": str(self.folder / "store"),
+            "CONTEXTUNE_LOG_LEVEL": "debug"} | more)
+        self.assertEqual((tuned.returncode, tuned.stdout), (0, bare.stdout), tuned.stderr)
+        read = [line for line in tuned.stderr.splitlines() if line.startswith("read by")]
+        return read, self.log()
 
     def none_of_ours(self, readers):
         self.assertEqual([reader for reader in readers if "libcontextune" in reader], [])

@@ -3,6 +3,7 @@ own, and what their rank logs say."""
 
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import re
@@ -32,6 +33,27 @@ PROGRAM = demo(20)
 SITES = {"rotate", "remember", "attend", "project"}
 
 
+def rules(sites, blocks):
+    """A space file in which each of the sites has these blocks."""
+    values = ", ".join(map(str, blocks))
+    return "".join(f'kernel "{site}" {{\n  space = {{ block = {{ {values} }} }},\n'
+                   "  apply = function(config, launch) launch.block.x = config.block end,\n}\n"
+                   for site in sites)
+
+
+def fault(kind, site, config):
+    """The variable by which that config of a site of the demo goes wrong."""
+    return {"SIMCUDA_FAULT": f"{kind}:{site}:block={config['block']},grid={132 * config['per_sm']}"}
+
+
+def named(sites, name):
+    return next(site for site in sites if site["name"] == name)
+
+
+def log_text(folder):
+    return "".join(path.read_text() for path in sorted(folder.glob("rank-*.log")))
+
+
 def fields(line):
     return {name: quoted or plain for name, quoted, plain in
             re.findall(r'([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))', line)}
@@ -56,6 +78,11 @@ class Log:
         return {(line["site"], line["key"]): line["config"] for line in self.ranks[rank]
                 if line.get("event") == "winner"}
 
+    def committed(self):
+        """The hashes of what was agreed on, of each rank."""
+        return [[line["hash"] for line in lines if line.get("event") == "sync" and
+                 line["verdict"] == "committed"] for lines in self.ranks]
+
     def tried(self, site):
         return {line["config"] for line in self.of("trial", site=site)}
 
@@ -79,6 +106,33 @@ class StoredRuns(unittest.TestCase):
         return list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
                               self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
                               *(program or self.program))))
+
+    def entry(self, region="decode", store="store"):
+        """What is stored of a region, and where."""
+        (path,) = (self.work / store / region).glob("*.json")
+        return path, json.loads(path.read_text())
+
+    def site(self, name, region="decode", store="store"):
+        (site,) = (one for one in self.entry(region, store)[1]["sites"] if one["name"] == name)
+        return site
+
+    @contextlib.contextmanager
+    def edited(self, region="decode", store="store"):
+        """The sites that are stored of a region, as they are to be stored instead."""
+        path, entry = self.entry(region, store)
+        yield entry["sites"]
+        path.write_text(json.dumps(entry))
+
+    def known(self):
+        """What the journal knows of configs that have taken a process down."""
+        path = self.work / "store" / "journal" / "known"
+        return path.read_text() if path.exists() else ""
+
+    def preloaded(self, space, logs, region="nvtx:decode", **more):
+        """The environment of a program that is tuned without `contextune run`."""
+        return self.environment | {
+            "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM), "CONTEXTUNE_REGION": region,
+            "CONTEXTUNE_SPACE": str(space), "CONTEXTUNE_LOG_DIR": str(logs)} | more
 
     def start(self, *flags, variables=(), **how):
         process = subprocess.Popen(

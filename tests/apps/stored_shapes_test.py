@@ -1,12 +1,11 @@
 """Stored winners of programs of other shapes: kernels that are loaded anew for it, bodies that a program
 repeats itself, ranks with stores of their own."""
 
-import json
 import re
 import shutil
 import unittest
 
-from stored_runs import BUILD, DEMO, SPACE, TENSOR_PARALLEL, StoredRuns, demo
+from stored_runs import BUILD, DEMO, SPACE, TENSOR_PARALLEL, StoredRuns, demo, named
 
 BODIES = BUILD / "apps" / "rank_bodies"
 
@@ -65,8 +64,7 @@ class StoredShapesTest(StoredRuns):
         first, out = start()
         self.assertEqual([len([line for line in lines if line.get("action") == "saved"])
                           for lines in first.ranks], [1, 0, 1, 0])
-        (path,) = (self.work / "store" / "decode").glob("*.json")
-        keys = {(site["name"], str(site["key"])) for site in json.loads(path.read_text())["sites"]}
+        keys = {(site["name"], str(site["key"])) for site in self.entry()[1]["sites"]}
         self.assertEqual(len(keys), 2 * len({name for name, _ in keys}))
         again, same = start()
         self.assertEqual(sorted(same.splitlines()), sorted(out.splitlines()))
@@ -85,12 +83,10 @@ class StoredShapesTest(StoredRuns):
         first, out = start()
         shutil.rmtree(self.work / "store-1", ignore_errors=True)
         shutil.copytree(self.work / "store-0", self.work / "store-1")
-        (path,) = (self.work / "store-1" / "step").glob("*.json")
-        entry = json.loads(path.read_text())
-        (site,) = (one for one in entry["sites"] if one["name"] == "expand")
-        site["winner"] = next(trial["config"] for trial in site["trials"]
-                              if trial["config"] not in (site["winner"], {}))
-        path.write_text(json.dumps(entry))
+        with self.edited("step", "store-1") as sites:
+            site = named(sites, "expand")
+            site["winner"] = next(trial["config"] for trial in site["trials"]
+                                  if trial["config"] not in (site["winner"], {}))
         again, same = start()
         self.assertEqual(sorted(same.splitlines()), sorted(out.splitlines()))
         self.assertEqual(again.of("trial"), [])
@@ -98,8 +94,7 @@ class StoredShapesTest(StoredRuns):
         for rank in range(2):
             self.assertEqual(again.winners(rank), first.winners(0))
         self.assertEqual(len(again.of("fallback", reason="stored_differ")), 2)
-        hashes = [[line["hash"] for line in lines if line.get("event") == "sync" and
-                   line["verdict"] == "committed"] for lines in again.ranks]
+        hashes = again.committed()
         self.assertNotEqual(hashes[0], [])
         self.assertEqual(hashes[0], hashes[1])
 

@@ -1,7 +1,6 @@
 """What one run has found out the next one starts with, and what a config has taken down is not tried
 again. Unmodified programs on the simulated driver under `contextune run`, with a real store."""
 
-import json
 import os
 import re
 import resource
@@ -11,8 +10,7 @@ import subprocess
 import time
 import unittest
 
-from stored_runs import (DEMO, PATIENCE, PROGRAM, SHIM, SITES, SPACE, TENSOR_PARALLEL, StoredRuns,
-                         demo)
+from stored_runs import DEMO, PATIENCE, PROGRAM, SITES, SPACE, TENSOR_PARALLEL, StoredRuns, demo
 
 
 class StoredWinnersTest(StoredRuns):
@@ -46,8 +44,7 @@ class StoredWinnersTest(StoredRuns):
         log, _ = self.run_program("--mode", "live", "--max-slowdown", "0", region="process",
                                   program=demo(600))
         self.assertNotEqual([line for line in log.of("confirm") if line["pairs"] != "0"], [])
-        (stored,) = (self.work / "store" / "process").glob("*.json")
-        self.assertIsNone(json.loads(stored.read_text())["confirm"])
+        self.assertIsNone(self.entry("process")[1]["confirm"])
 
     def test_ranks_vote_on_what_is_stored_and_start_tuned(self):
         program = (TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "40", "--tokens", "32")
@@ -60,8 +57,7 @@ class StoredWinnersTest(StoredRuns):
         self.assertEqual(again.of("trial"), [])
         for rank in range(4):
             self.assertEqual(again.winners(rank), first.winners(rank))
-        hashes = [[line["hash"] for line in lines if line.get("event") == "sync" and
-                   line["verdict"] == "committed"] for lines in again.ranks]
+        hashes = again.committed()
         self.assertNotEqual(hashes[0], [])
         for others in hashes[1:]:
             self.assertEqual(others, hashes[0])
@@ -134,10 +130,9 @@ class StoredWinnersTest(StoredRuns):
         for limit in 0, 600:
             done = subprocess.run(
                 list(map(str, PROGRAM)), text=True, capture_output=True, cwd=self.work,
-                timeout=PATIENCE, env=self.environment | {
-                    "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
-                    "CONTEXTUNE_REGION": "nvtx:decode", "CONTEXTUNE_SPACE": str(SPACE),
-                    "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_REFINE": "off", "CONTEXTUNE_CONFIRM": "off"},
+                timeout=PATIENCE, env=self.preloaded(
+                    SPACE, self.work / ".autotune_logs", CONTEXTUNE_N_WARMUP="0",
+                    CONTEXTUNE_REFINE="off", CONTEXTUNE_CONFIRM="off"),
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
             self.assertEqual((done.returncode, done.stdout), (0, bare))
 
@@ -163,8 +158,7 @@ class StoredWinnersTest(StoredRuns):
                 self.assertNotEqual(self.end(process)[0], 0)
         log, _ = self.run_program()
         self.assertEqual(log.of("fallback", reason="config_crashed"), [])
-        known = self.work / "store" / "journal" / "known"
-        self.assertFalse(known.exists() and "blamed" in known.read_text())
+        self.assertNotIn("blamed", self.known())
 
 
 if __name__ == "__main__":

@@ -1,33 +1,21 @@
 """Programs with little stack or memory compute under the shim what they compute alone."""
 
-import pathlib
-import subprocess
-import tempfile
 import unittest
 
 import awkward_programs_test as awkward
 
-PROGRAM = awkward.BUILD / "apps" / "tight_limits"
 
-
-class TightLimitsTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="contextune-apps-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def run_program(self, what, variables):
-        return subprocess.run([PROGRAM, what], env=variables, cwd=self.folder, text=True,
-                              capture_output=True, timeout=awkward.PATIENCE)
+class TightLimitsTest(awkward.ProgramTest):
+    program = awkward.BUILD / "apps" / "tight_limits"
 
     def log_of_unchanged(self, what, **more):
-        bare = self.run_program(what, awkward.environment())
+        bare = self.run_program(awkward.environment(), what)
         self.assertEqual(bare.returncode, 0, bare.stderr)
         self.assertNotIn("MISSING", bare.stdout)
-        tuned = self.run_program(what, awkward.tuned_environment(str(self.folder)) | more)
+        tuned = self.run_program(awkward.tuned_environment(str(self.folder)) | more, what)
         self.assertEqual((tuned.returncode, tuned.stdout, tuned.stderr),
                          (0, bare.stdout, bare.stderr))
-        return "".join(file.read_text() for file in self.folder.glob("rank-*.log"))
+        return self.log()
 
     def test_a_thread_of_48_kib(self):
         self.assertIn("event=winner", self.log_of_unchanged("stack"))
