@@ -1,45 +1,20 @@
 """`contextune run --region auto` with the real library and the demo on the simulated driver."""
 
-import json
-import os
-import pathlib
-import shutil
 import subprocess
-import tempfile
 import unittest
 
-BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
-COMMAND = BUILD / "bin" / "contextune"
-DEMO = (BUILD / "demo" / "contextune_demo", "--rows", 64, "--steps", 40)
-PATIENCE = 100
+from demo_runs import COMMAND, PATIENCE, SMALL_DEMO, DemoRuns
+
+PROGRAM = (*SMALL_DEMO, "--steps", 40)
 
 
-class AutoRun(unittest.TestCase):
-    def setUp(self):
-        self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-auto-run-"))
-        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("CONTEXTUNE_", "CUDA_", "LD_PRELOAD", "NVTX_"))
-        } | {"LD_LIBRARY_PATH": str(BUILD / "simcuda"), "CONTEXTUNE_STORE": "off"}
-
-    def execute(self, *argv, **variables):
-        result = subprocess.run(
-            list(map(str, argv)), capture_output=True, text=True, cwd=self.work,
-            env=self.environment | variables, timeout=PATIENCE)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
+class AutoRun(DemoRuns):
+    prints_errors = True
 
     def run_of(self, *flags, **variables):
-        """The last process in the logs, and the report, of a run that printed what the demo does."""
-        shutil.rmtree(self.work / ".autotune_logs", ignore_errors=True)
-        bare = self.execute(*DEMO)
-        self.assertEqual(self.execute(COMMAND, "run", "--region", "auto", "--report", "report.txt", *flags,
-                                      "--", *DEMO, **variables), bare)
-        contents = json.loads(self.execute(COMMAND, "logs", "--json"))
-        self.assertEqual(contents["num_bad_lines"], 0)
-        return contents["processes"][-1], (self.work / "report.txt").read_text()
+        """The last process, and the report."""
+        processes, report = self.run_under(("--region", "auto", *flags), PROGRAM, **variables)
+        return processes[-1], report
 
     def submission_of(self, *flags, **variables):
         process, report = self.run_of(*flags, **variables)
@@ -78,9 +53,9 @@ class AutoRun(unittest.TestCase):
 
     def test_tuned_runs_are_proved_to_print_the_same(self):
         result = subprocess.run([str(COMMAND), "run", "--region", "auto", "--prove", "2", "--",
-                                 *map(str, DEMO)], capture_output=True, text=True, cwd=self.work,
+                                 *map(str, PROGRAM)], capture_output=True, text=True, cwd=self.work,
                                 env=self.environment, timeout=PATIENCE)
-        self.assertEqual((result.returncode, result.stdout), (0, self.execute(*DEMO)))
+        self.assertEqual((result.returncode, result.stdout), (0, self.execute(*PROGRAM)))
         self.assertRegex(result.stderr, r"output +the same in every byte\n")
         self.assertRegex(result.stderr, r"search +(not )?settled after \d runs?\b")
 

@@ -2,51 +2,20 @@
 how the region was tuned is what happened."""
 
 import json
-import os
-import pathlib
-import shutil
-import subprocess
-import tempfile
 import unittest
 
-BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
-COMMAND = BUILD / "bin" / "contextune"
-DEMO = BUILD / "demo" / "contextune_demo"
-SMALL_DEMO = (DEMO, "--rows", 64)  # computed on the host: a quarter will do
-PATIENCE = 100
+from demo_runs import COMMAND, DEMO, SMALL_DEMO, DemoRuns
+
 QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 
 
-class ReplayRun(unittest.TestCase):
-    def setUp(self):
-        self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-replay-run-"))
-        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))
-        } | {"LD_LIBRARY_PATH": str(BUILD / "simcuda"), "CONTEXTUNE_STORE": "off"}
-
-    def execute(self, *argv):
-        result = subprocess.run(
-            list(map(str, argv)), capture_output=True, text=True, cwd=self.work,
-            env=self.environment, timeout=PATIENCE)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        return result.stdout
-
+class ReplayRun(DemoRuns):
     def tuned(self, *flags, steps, space=DEMO.parent / "demo.lua"):
-        """The region as `contextune logs --json` has it, and the report, of a run whose program
-        printed what it prints alone."""
-        program = (*SMALL_DEMO, "--steps", steps)
-        bare = self.execute(*program)
-        self.assertEqual(
-            self.execute(COMMAND, "run", "--region", "nvtx:decode", "--space", space,
-                         "--report", "report.txt", *QUICK, *flags, "--", *program), bare)
-        contents = json.loads(self.execute(COMMAND, "logs", "--json"))
-        (process,) = contents["processes"]
+        """The region, and the report."""
+        flags = ("--region", "nvtx:decode", "--space", space, *QUICK, *flags)
+        (process,), report = self.run_under(flags, (*SMALL_DEMO, "--steps", steps))
         (region,) = process["regions"]
-        self.assertEqual(contents["num_bad_lines"], 0)
-        return region, (self.work / "report.txt").read_text()
+        return region, report
 
     def test_a_program_that_visits_its_region_once_is_tuned(self):
         region, report = self.tuned(steps=1)
