@@ -13,12 +13,14 @@ CHAIN = "0-1 1-2 2-3"
 EXPECTED = {PAIRS: {"0-1": "even", "2-3": "odd"}, CHAIN: {"0-1": "even", "1-2": "odd", "2-3": "even"}}
 
 
-def winners_of(log):
-    """Of each group that this rank is in, the implementation."""
+def winners_of(log, value="implementation", site=""):
+    """Of each group that this rank is in, that value of the winner at a site."""
     found = {}
     for line in job.winners(log):
-        group = re.search(r'group=([0-9+-]+)', line).group(1)
-        found.setdefault(group, []).append(re.search(r"implementation=(\w+)", line).group(1))
+        if f" site={site}" not in line:
+            continue  # a stage's collective
+        group = re.search(r"group=([0-9+-]+)", line).group(1)
+        found.setdefault(group, []).append(re.search(rf" {value}=(\w+)", line).group(1))
     return found
 
 
@@ -27,14 +29,12 @@ def seconds_searched(log):
 
 
 def blocks_of(log):
-    """Of each group that this rank is in, the winner's block."""
-    found = {}
-    for line in job.winners(log):
-        if " site=sum " not in line:
-            continue  # a stage's collective
-        group = re.search(r"group=([0-9+-]+)", line).group(1)
-        found.setdefault(group, []).append(int(re.search(r" block=(\d+) ", line).group(1)))
-    return found
+    return winners_of(log, "block", "sum ")
+
+
+def of_rank(rank, expected):
+    """Of the groups that this rank is in."""
+    return {group: [winner] for group, winner in expected.items() if str(rank) in re.split("[-+]", group)}
 
 
 class Groups(choice_job.ChoiceTestCase):
@@ -49,9 +49,7 @@ class Groups(choice_job.ChoiceTestCase):
 
     def assert_blocks(self, logs, expected):
         for rank, log in enumerate(logs):
-            own = {group: [winner] for group, winner in expected.items()
-                   if str(rank) in re.split("[-+]", group)}
-            self.assertEqual(blocks_of(log), own, log)
+            self.assertEqual(blocks_of(log), of_rank(rank, expected), log)
             self.assertEqual(job.told(log), [])
         self.assertEqual("".join(self.asked).strip(), "")
 
@@ -60,18 +58,18 @@ class Groups(choice_job.ChoiceTestCase):
             for declared in (True, False):
                 with self.subTest(where=where, declared=declared):
                     logs = self.run_job(4, where, PAIRS, declared=declared)
-                    self.assert_blocks(logs, {"0-1": 128, "2-3": 64})
+                    self.assert_blocks(logs, {"0-1": "128", "2-3": "64"})
 
     def test_a_rank_may_be_in_several_groups(self):
         for where in self.kinds:
             with self.subTest(where=where):
-                self.assert_blocks(self.run_job(4, where, CHAIN), {"0-1": 128, "1-2": 64, "2-3": 128})
+                self.assert_blocks(self.run_job(4, where, CHAIN), {"0-1": "128", "1-2": "64", "2-3": "128"})
 
     def test_ranks_that_are_in_no_group_are_not_waited_for(self):
         for where in self.kinds:
             with self.subTest(where=where):
                 logs = self.run_job(4, where, "0-2", variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
-                self.assert_blocks(logs, {"0+2": 128})
+                self.assert_blocks(logs, {"0+2": "128"})
 
     def test_ranks_are_found_by_the_communicators_that_a_repeated_body_uses(self):
         # Nobody waits for ranks that are elsewhere, or nowhere.
@@ -100,8 +98,8 @@ class Groups(choice_job.ChoiceTestCase):
         # The others are still at it when these two ask.
         logs = self.run_job(4, "own_stage", PAIRS, "plain", 0, "slow", 50,
                             variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
+        self.assert_agreed(logs)
         for rank, log in enumerate(logs):
-            self.assertEqual(job.told(log), [])
             self.assertEqual(len([line for line in job.winners(log) if " site=sum " in line]), 1, log)
             [told] = [line for line in job.lines(log, "region") if job.field(line, "ranks")]
             self.assertEqual(job.field(told, "ranks"), "0-1" if rank < 2 else "2-3")
@@ -120,7 +118,7 @@ class Groups(choice_job.ChoiceTestCase):
             with self.subTest(where=where):
                 logs = self.run_job(4, where, PAIRS, "absent", 3,
                                     variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
-                self.assertEqual([blocks_of(log) for log in logs], [{"0-1": [128]}] * 2 + [{}, {}])
+                self.assertEqual([blocks_of(log) for log in logs], [{"0-1": ["128"]}] * 2 + [{}, {}])
                 self.assertEqual([said.strip() for said in self.asked[:2]], ["", ""])
                 self.assertIn("came to it in time", self.asked[2])
 
@@ -130,38 +128,33 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
 
     def assert_groups(self, logs, expected):
         for rank, log in enumerate(logs):
-            own = {group: [winner] for group, winner in expected.items()
-                   if str(rank) in re.split("[-+]", group)}
-            self.assertEqual(winners_of(log), own, log)
+            self.assertEqual(winners_of(log), of_rank(rank, expected), log)
 
     def test_disjoint_pairs_have_winners_of_their_own(self):
         for where in ("alone", "region"):
             with self.subTest(where=where):
                 logs = self.run_job(4, where, PAIRS)
                 self.assert_groups(logs, EXPECTED[PAIRS])
-                for log in logs:
-                    self.assertEqual(job.told(log), [])
+                self.assert_agreed(logs)
 
     def test_a_rank_may_be_in_several_groups(self):
         for where in ("alone", "region"):
             with self.subTest(where=where):
                 logs = self.run_job(4, where, CHAIN)
                 self.assert_groups(logs, EXPECTED[CHAIN])
-                for log in logs:
-                    self.assertEqual(job.told(log), [])
+                self.assert_agreed(logs)
 
     def test_a_search_that_takes_longer_than_the_others_wait_costs_no_other_group(self):
         # Rank 2 waits for rank 1, and rank 3 for rank 2: both for the search of the first group.
         logs = self.run_job(4, "alone", CHAIN, "slow", 80, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "0.5"})
         self.assert_groups(logs, EXPECTED[CHAIN])
-        for log in logs:
-            self.assertEqual(job.told(log), [])
+        self.assert_agreed(logs)
         self.assertGreater(seconds_searched(logs[0]), 1.0, logs[0])
 
     def test_groups_of_several_threads_do_not_wait_for_one_another(self):
         logs = self.run_job(4, "alone", "0-1 2-3 1-2 0-3", "threads", -1)
+        self.assert_agreed(logs)
         for rank, log in enumerate(logs):
-            self.assertEqual(job.told(log), [])
             self.assertEqual(len(winners_of(log)), 2, log)
 
     def test_groups_in_a_ring_do_not_wait_for_one_another(self):
@@ -170,8 +163,8 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
             "SIMCUDA_FAULT": f"copy_late:DtoH:bytes={4096 * (group + 1)},times=1"})
             for rank, group in ((1, 0), (3, 1), (2, 2), (0, 3))}
         logs = self.run_job(4, "alone", "0-1 2-3 1-2 3-0", "threads", -1, "sizes", -1, peculiar=late)
+        self.assert_agreed(logs)
         for log in logs:
-            self.assertEqual(job.told(log), [])
             self.assertEqual(len(winners_of(log)), 2, log)
 
     def test_communicators_may_be_split_off_another(self):
@@ -217,8 +210,8 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
 
     def test_two_choices_of_one_name_and_group(self):
         logs = self.run_job(4, "alone", PAIRS, "twice", -1)
+        self.assert_agreed(logs)
         for rank, log in enumerate(logs):
-            self.assertEqual(job.told(log), [])
             self.assertEqual({winner for all_ in winners_of(log).values() for winner in all_},
                              {"even" if rank < 2 else "odd"})
 

@@ -36,3 +36,8 @@ class ChoiceTestCase(unittest.TestCase):
                                     for what in ("ran", "asked"))
         self.assertEqual(outcome.wrong, [], logs)
         return logs
+
+    def assert_agreed(self, logs):
+        """No rank says that it did not agree with others."""
+        for log in logs:
+            self.assertEqual(job.told(log), [])

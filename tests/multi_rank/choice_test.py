@@ -27,8 +27,7 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
     def test_two_ranks_find_the_fastest_outside_of_a_region(self):
         logs = self.run_job(2, "alone")
         self.assert_winner(logs, "fastest")
-        for log in logs:
-            self.assertEqual(job.told(log), [])
+        self.assert_agreed(logs)
 
     def test_four_ranks_find_the_fastest_in_a_repeated_region(self):
         self.assert_winner(self.run_job(4, "region"), "fastest")
@@ -49,8 +48,8 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
         self.assert_winner(logs, "fastest")
         self.assertEqual(self.asked, ["fastest", "fastest"])
         self.assertEqual(self.ran, ["fastest", "fastest"])
+        self.assert_agreed(logs)
         for log in logs:
-            self.assertEqual(job.told(log), [])
             self.assertNotIn("reason=live_choice", log)
 
     def test_timings_that_one_rank_asks_for_keep_it_no_longer_than_it_waits_for_others(self):
@@ -69,15 +68,13 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
         logs = self.run_job(2, "alone", "grows", -1, "then_live", -1)
         self.assert_winner(logs, "fastest")
         self.assertEqual(self.ran, ["fastest", "fastest"])
-        for log in logs:
-            self.assertEqual(job.told(log), [])
+        self.assert_agreed(logs)
 
     def test_sizes_that_are_named_before_are_measured_by_all_at_the_first_call(self):
         logs = self.run_job(2, "alone", "hinted", -1)
         self.assert_winner(logs, "fastest")
         self.assertEqual(self.ran, ["fastest", "fastest"])
-        for log in logs:
-            self.assertEqual(job.told(log), [])
+        self.assert_agreed(logs)
 
     def test_a_winner_of_another_size_that_is_wrong_on_one_rank_is_searched_on_all(self):
         logs = self.run_job(2, "alone", "grows", -1, "wrong_later", 1)

@@ -115,8 +115,7 @@ class CollectiveShapes(ShapeTest):
         logs = self.check("before_groups")
         self.assert_leased(logs, "grouped=3")
         for log in logs:
-            self.assertEqual([line for line in job.lines(log, "fallback")
-                              if job.field(line, "reason") == "collective_fixed"], [])
+            self.assertEqual(job.sentences(log, "collective_fixed"), [])
 
     def test_a_long_group_of_one_kind(self):
         logs = self.check("long_group")
@@ -137,9 +136,7 @@ class CollectiveShapes(ShapeTest):
 
     def test_collectives_where_no_region_is_marked_keep_their_default_and_it_is_said_once(self):
         for log in self.check("group_of_one", steps=200, regions="process"):
-            said = [line for line in job.lines(log, "fallback")
-                    if job.field(line, "reason") == "unmarked_collectives"]
-            self.assertEqual(len(said), 1, log)
+            self.assertEqual(len(job.sentences(log, "unmarked_collectives")), 1, log)
             self.assertEqual(job.lines(log, "sync"), [])
 
     def test_the_same_collective_outside_of_the_region(self):

@@ -120,8 +120,7 @@ class FunctionRanks(unittest.TestCase):
     def assert_refused(self, logs, victim, own, other):
         """All have run the default, and say why: it is the victim's memory, or another rank's."""
         for rank, log in enumerate(logs):
-            (text,) = [job.field(line, "text") for line in job.lines(log, "fallback")
-                       if job.field(line, "reason") == "not_repeatable"]
+            (text,) = job.sentences(log, "not_repeatable")
             self.assertIn(own if rank == victim else other, text)
             self.assertEqual(job.winners(log), [])
 
@@ -201,8 +200,7 @@ class FunctionRanks(unittest.TestCase):
                 logs, _ = self.run_job(3, (), survivors, {"CONTEXTUNE_TRIAL_TIMEOUT": "1"},
                                        {victim: hangs})
                 for rank in survivors:
-                    texts = [job.field(line, "text") for line in job.lines(logs[rank], "fallback")
-                             if job.field(line, "reason") == "trial_timeout"]
+                    texts = job.sentences(logs[rank], "trial_timeout")
                     self.assertTrue(any(f"rank {victim}" in text for text in texts), logs[rank])
                     self.assertEqual(job.winners(logs[rank]), job.winners(logs[survivors[0]]))
                     self.assertNotIn("block=128", "".join(job.winners(logs[rank])))

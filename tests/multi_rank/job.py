@@ -80,6 +80,7 @@ class TensorParallel:
 
     region = "nvtx:step"
     variables = {"CONTEXTUNE_AUTO": "true"}
+    of_bare = {}  # the variables with which it runs as without contextune
 
     def __init__(self, tokens=16, straggler=None):
         self.tokens = tokens
@@ -100,9 +101,10 @@ class TensorParallel:
         in_time.straggler = None
         argv = list(map(str, in_time.argv(steps, folder)))
         try:
-            ranks = [subprocess.Popen(argv, env=plain_environment() | self.own_variables(rank, num_ranks),
-                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                     for rank in range(num_ranks)]
+            ranks = [subprocess.Popen(
+                argv, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                env=plain_environment() | self.own_variables(rank, num_ranks) | self.of_bare)
+                for rank in range(num_ranks)]
             return [process.communicate(timeout=LIMIT)[0] for process in ranks]
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -116,18 +118,7 @@ class Linked(TensorParallel):
 
     region = ""
     variables = {}
-
-    @functools.lru_cache(maxsize=None)
-    def bare_outputs(self, steps, num_ranks):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
-        try:
-            ranks = [subprocess.Popen(
-                list(map(str, self.argv(steps, folder))), text=True, stdout=subprocess.PIPE,
-                env=plain_environment() | self.own_variables(rank, num_ranks) |
-                {"CONTEXTUNE_DISABLE": "1"}) for rank in range(num_ranks)]
-            return [process.communicate(timeout=LIMIT)[0] for process in ranks]
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    of_bare = {"CONTEXTUNE_DISABLE": "1"}
 
 
 # What is run, and the mode of contextune where that has another name.
@@ -317,6 +308,11 @@ def winners(log):
     """The winner lines without what is each rank's own."""
     own = r"^\S+(?= )| (?:run|pid|rank|time_us|default_us)=\S+"
     return [re.sub(own, "", line) for line in lines(log, "winner")]
+
+
+def sentences(log, reason):
+    """What the log says where it gives that reason."""
+    return [field(line, "text") for line in lines(log, "fallback") if field(line, "reason") == reason]
 
 
 def told(log):

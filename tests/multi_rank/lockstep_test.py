@@ -15,11 +15,6 @@ COLLECTIVES = {"all_reduce", "reduce_scatter", "all_gather"}
 SHORT = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
 
 
-def sentences(log, reason):
-    return [job.field(line, "text") for line in job.lines(log, "fallback")
-            if job.field(line, "reason") == reason]
-
-
 class Besides(job.TensorParallel):
     """A shape of lockstep_shapes.cpp."""
 
@@ -94,7 +89,7 @@ class Lockstep(unittest.TestCase):
         for name in ("sums_beside", "frees_beside"):
             for log in self.run_shape(name).logs:
                 self.assertNotEqual(job.lines(log, "replay"), [])
-                self.assertEqual(sentences(log, "wrong_result"), [])
+                self.assertEqual(job.sentences(log, "wrong_result"), [])
 
     def test_a_thread_that_holds_the_loader_does_not_hold_the_replay(self):
         for log in self.run_shape("loads_beside").logs:
@@ -107,13 +102,13 @@ class Lockstep(unittest.TestCase):
     def test_operators_of_the_programs_own_are_not_repeated(self):
         for log in self.run_shape("own_operator", repeats=2).logs:
             self.assertEqual(job.lines(log, "replay"), [])
-            self.assertIn("operator", " ".join(sentences(log, "collective")))
+            self.assertIn("operator", " ".join(job.sentences(log, "collective")))
 
     def test_ranks_that_do_not_meet_are_waited_for_once_and_not_in_every_region_and_visit(self):
         outcome = self.run_shape("regions_of_its_own", 3, 2, **SHORT)
-        self.assertEqual(sum("within 1 s" in text for text in sentences(outcome.logs[0], "collective")), 1)
+        self.assertEqual(sum("within 1 s" in text for text in job.sentences(outcome.logs[0], "collective")), 1)
         outcome = self.run_shape("empty_visits", 20, 2, **SHORT)
-        told = [text for log in outcome.logs for text in sentences(log, "collective")]
+        told = [text for log in outcome.logs for text in job.sentences(log, "collective")]
         self.assertTrue(any("too far apart" in text for text in told), told)
 
     def test_messages_are_not_repeated(self):
@@ -122,7 +117,7 @@ class Lockstep(unittest.TestCase):
         self.assertEqual(outcome.wrong, [])
         for log in outcome.logs:
             self.assertEqual(job.lines(log, "replay"), [])
-            self.assertIn("messages", sentences(log, "collective")[0])
+            self.assertIn("messages", job.sentences(log, "collective")[0])
 
     def test_winners_are_refined_and_confirmed_in_it(self):
         logs = self.run_job(2, {"CONTEXTUNE_REFINE": "true", "CONTEXTUNE_REFINE_ROUNDS": "1",
@@ -136,7 +131,7 @@ class Lockstep(unittest.TestCase):
         wrong = Peculiar(variables={"SIMCUDA_FAULT": "wrong_result:expand:block=256"})
         logs = self.run_job(2, SPACE, {1: wrong})
         self.assert_replayed(logs)
-        self.assertTrue(sentences(logs[1], "wrong_result"))
+        self.assertTrue(job.sentences(logs[1], "wrong_result"))
         for log in logs:
             chosen = [line for line in job.lines(log, "winner") if job.field(line, "site") == "expand"]
             self.assertEqual(len(chosen), 1)
@@ -157,12 +152,12 @@ class Lockstep(unittest.TestCase):
             self.assertEqual(job.lines(log, "replay"), [])
             self.assertEqual(job.winners(log), job.winners(logs[0]))
             self.assertGreater(len(job.winners(log)), len(COLLECTIVES))
-        self.assertIn("rank 1", sentences(logs[0], "collective")[0])
-        self.assertTrue(sentences(logs[1], "replay_memory"))
+        self.assertIn("rank 1", job.sentences(logs[0], "collective")[0])
+        self.assertTrue(job.sentences(logs[1], "replay_memory"))
 
     def test_a_rank_that_does_not_replay_is_waited_for_once(self):
         logs = self.run_job(2, SHORT, {1: Peculiar(variables={"CONTEXTUNE_MODE": "live"})}, steps=300)
-        told = [text for text in sentences(logs[0], "collective") if "could not agree" in text]
+        told = [text for text in job.sentences(logs[0], "collective") if "could not agree" in text]
         self.assertEqual(len(told), 1, logs[0])
         self.assertIn("rank 1", told[0])
 
@@ -170,7 +165,7 @@ class Lockstep(unittest.TestCase):
         logs = self.run_job(2, {"CONTEXTUNE_ALLOW_ROUNDING": "true"}, steps=300)
         for log in logs:
             self.assertEqual(job.lines(log, "replay"), [])
-            self.assertIn("--tolerance", sentences(log, "collective")[0])
+            self.assertIn("--tolerance", job.sentences(log, "collective")[0])
 
     def test_a_rank_that_stands_still_in_it_ends_the_replay_and_nothing_else(self):
         outcome = faults.hit("lockstep", 2, 1, "in the middle of the table", signal.SIGSTOP, 30, SHORT,

@@ -139,8 +139,7 @@ class RankBodies(unittest.TestCase):
                     self.assertIsNone(ranks.ranks[victim].poll())
                 self.assertEqual(outcome.wrong, [])
                 for log in logs:
-                    texts = [job.field(line, "text") for line in job.lines(log, "fallback")
-                             if job.field(line, "reason") == "trial_timeout"]
+                    texts = job.sentences(log, "trial_timeout")
                     self.assertTrue(any("nothing of contextune waits for it" in text and
                                         f"rank {victim}" in text for text in texts), log)
                     self.assertEqual(job.winners(log), job.winners(logs[0]))

@@ -55,6 +55,5 @@ class ShapeTest(unittest.TestCase):
 
     def assert_said(self, logs, reason, sentence=""):
         for log in logs:
-            texts = [job.field(line, "text") for line in job.lines(log, "fallback")
-                     if job.field(line, "reason") == reason]
+            texts = job.sentences(log, reason)
             self.assertTrue(any(sentence in text for text in texts), log)
