@@ -91,35 +91,29 @@ class Runs {
   std::string folder_ = "/tmp/contextune-large-fatbin-XXXXXX";
 };
 
+void check(const Run& run, std::size_t trials, const std::string& verdict) {
+  CHECK(run.trials == trials);
+  CHECK(run.verdict == verdict);
+}
+
 }  // namespace
 
 TEST_CASE("Stored winners are confirmed while a large fatbin is read", "[store]") {
   Runs runs;
   const auto first = fatbin_with("mov.u32 %r1, 1;", "mov.u32 %r1, 1;");
-  const Run tuned = runs.run(first, 1);
-  CHECK(tuned.trials == 3);
-  CHECK(tuned.verdict == "kept");
-  const Run again = runs.run(first, 0);
-  CHECK(again.trials == 0);
-  CHECK(again.verdict == "skipped");
+  check(runs.run(first, 1), 3, "kept");
+  check(runs.run(first, 0), 0, "skipped");
 
   SECTION("and hold where another kernel in it was changed") {
     const auto fatbin = fatbin_with("mov.u32 %r1, 1;", "mov.u32 %r1, 2;");
-    const Run confirmed = runs.run(fatbin, 1);
-    CHECK(confirmed.trials == 0);
-    CHECK(confirmed.verdict == "kept");
-    const Run known = runs.run(fatbin, 0);
-    CHECK(known.trials == 0);
-    CHECK(known.verdict == "skipped");
+    check(runs.run(fatbin, 1), 0, "kept");
+    check(runs.run(fatbin, 0), 0, "skipped");
   }
   SECTION("and are stored for what was read where their own was") {
     const auto fatbin = fatbin_with("mov.u32 %r1, 2;", "mov.u32 %r1, 1;");
     const Run confirmed = runs.run(fatbin, 1);
-    CHECK(confirmed.trials == 0);
-    CHECK(confirmed.verdict == "kept");
+    check(confirmed, 0, "kept");
     CHECK(confirmed.fallbacks == 0);
-    const Run known = runs.run(fatbin, 0);
-    CHECK(known.trials == 0);
-    CHECK(known.verdict == "skipped");
+    check(runs.run(fatbin, 0), 0, "skipped");
   }
 }
