@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"]).resolve()
 ON_GPU = os.environ.get("CONTEXTUNE_TEST_GPU") == "1"
 DEMO = BUILD / "demo" / "contextune_demo"
 KERNELS = BUILD / "demo" / "demo_kernels.fatbin"
