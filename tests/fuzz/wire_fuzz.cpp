@@ -43,6 +43,19 @@ rank::Deciders deciders() {
           {3, &Lockstep::decide}};
 }
 
+std::uint32_t rank_of(Tested tested) {
+  switch (tested) {
+    case Tested::Hub:
+      return 0;
+    case Tested::Relay:
+      return 2;
+    case Tested::Served:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
 rank::SocketSettings settings_of(std::uint32_t own_rank, std::uint32_t num_ranks) {
   static unsigned count = 0;
   rank::SocketSettings settings;
@@ -54,6 +67,7 @@ rank::SocketSettings settings_of(std::uint32_t own_rank, std::uint32_t num_ranks
   settings.heartbeat_seconds = tick_seconds;
   settings.silence_seconds = 1000;
   settings.recovery_seconds = 1;
+  settings.fewest_relayed_ranks = 3;
   return settings;
 }
 
@@ -72,17 +86,17 @@ void read_decision(const Payload& decision) {
 class Scene {
  public:
   Scene(Tested tested, std::uint32_t num_ranks)
-      : settings_(settings_of(tested == Tested::Hub ? 0 : 1, num_ranks)),
+      : settings_(settings_of(rank_of(tested), num_ranks)),
         job_{rank::key_of_secret(settings_.secret), rank::number_of_job(settings_.job), num_ranks} {
     std::string error;
-    if (tested == Tested::Member) hub_ = rank::listen_at(settings_.address, error);
+    if (tested != Tested::Hub) hub_ = rank::listen_at(settings_.address, error);
     others_address_ = settings_.address + "-others";
     others_ = rank::listen_at(others_address_, error);
-    if (others_ < 0 || (tested == Tested::Member && hub_ < 0)) broken("sockets can be made");
+    if (others_ < 0 || (tested != Tested::Hub && hub_ < 0)) broken("sockets can be made");
     own_ = std::make_unique<rank::SocketCoordinator>(settings_, deciders());
     addresses_.assign(num_ranks, others_address_);
     addresses_[0] = settings_.address;
-    if (tested == Tested::Member) take_call(hub_, 0);
+    if (tested != Tested::Hub) take_call(hub_, 0);
   }
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
@@ -199,7 +213,8 @@ class Scene {
     if (peer == nullptr) return;
     if (act == Act::Bytes) return peer->send(bytes, piece);
     // A rank calls whomever rank 0 names: here, nobody on a network.
-    if (type == static_cast<std::uint8_t>(rank::MessageType::Peers)) {
+    if (type == static_cast<std::uint8_t>(rank::MessageType::Peers) ||
+        type == static_cast<std::uint8_t>(rank::MessageType::Relay)) {
       for (std::byte& one : bytes)
         if (one == std::byte{':'}) one = std::byte{';'};
     }
@@ -272,8 +287,10 @@ void gather(std::uint32_t num_ranks, const std::vector<std::byte>& blocks) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace contextune::fuzz;
   ScriptReader script(std::span(data, size));
-  const auto tested = static_cast<Tested>(script.byte() % 3);
-  const std::uint32_t num_ranks = 2U + script.byte() % 3U;
+  const auto tested = static_cast<Tested>(script.byte() % num_tested);
+  const bool with_relay = tested == Tested::Relay || tested == Tested::Served;
+  const std::uint32_t chosen = 2U + script.byte() % 3U;
+  const std::uint32_t num_ranks = with_relay ? 4 : chosen;
   if (tested == Tested::Gathering) {
     gather(num_ranks, script.rest());
     return 0;

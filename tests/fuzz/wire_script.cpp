@@ -60,16 +60,20 @@ double ScriptReader::seconds() {
   return known_seconds[byte() % known_seconds.size()];
 }
 
-Topic ScriptReader::topic(std::uint32_t num_ranks) {
-  Topic topic;
-  topic.group = byte();
-  topic.question = byte();
+RankSet ScriptReader::ranks(std::uint32_t num_ranks) {
   const std::uint8_t chosen = byte();
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < num_ranks; ++rank)
     if ((chosen >> rank) % 2 != 0) ranks.push_back(rank);
   if (chosen >= 0x80) std::reverse(ranks.begin(), ranks.end());
-  topic.ranks = ranks;
+  return ranks;
+}
+
+Topic ScriptReader::topic(std::uint32_t num_ranks) {
+  Topic topic;
+  topic.group = byte();
+  topic.question = byte();
+  topic.ranks = ranks(num_ranks);
   return topic;
 }
 
@@ -78,8 +82,19 @@ rank::Message ScriptReader::message(std::uint32_t num_ranks, std::uint64_t epoch
   using rank::MessageType;
   rank::Message message;
   constexpr auto num_types = static_cast<std::uint8_t>(rank::last_message_type);
-  message.type = static_cast<MessageType>(1 + byte() % num_types);
-  if (message.type == MessageType::Heartbeat) return message;
+  const std::uint8_t type = byte();
+  message.type = static_cast<MessageType>(1 + type % of_several % num_types);
+  switch (message.type) {
+    case MessageType::Heartbeat:
+    case MessageType::Attach:
+    case MessageType::Detach:
+      return message;
+    case MessageType::Relay:
+      message.addresses = {addresses.back()};
+      return message;
+    default:
+      break;
+  }
   if (message.type == MessageType::Listening) {
     message.addresses = {text_of(bytes())};
     return message;
@@ -91,15 +106,19 @@ rank::Message ScriptReader::message(std::uint32_t num_ranks, std::uint64_t epoch
     return message;
   }
   message.topic = topic(num_ranks);
+  if (type >= of_several) message.ranks = ranks(num_ranks);
+  const bool of_one = message.ranks.empty();
   switch (message.type) {
     case MessageType::Say:
       message.kind = byte();
       message.seconds = seconds();
       message.payload = bytes();
+      if (!of_one) message.parts.assign(message.ranks.size(), message.payload);
       break;
     case MessageType::Propose:
       message.seconds = seconds();
       message.payload = bytes();
+      if (!of_one) message.waits.assign(message.ranks.size(), message.seconds);
       break;
     case MessageType::Occupied:
       message.seconds = seconds();
@@ -151,6 +170,12 @@ ScriptWriter& ScriptWriter::call(std::uint8_t rank, rank::Purpose purpose) {
 
 ScriptWriter& ScriptWriter::message(std::uint8_t connection, rank::MessageType type) {
   return act(Act::Message).byte(connection).byte(0).byte(static_cast<std::uint8_t>(type) - 1);
+}
+
+ScriptWriter& ScriptWriter::message_of_several(std::uint8_t connection, rank::MessageType type) {
+  message(connection, type);
+  text_.back() = static_cast<char>(static_cast<std::uint8_t>(text_.back()) | of_several);
+  return *this;
 }
 
 }  // namespace contextune::fuzz

@@ -16,7 +16,12 @@ enum class Tested : std::uint8_t {
   Hub,        ///< rank 0; the script is the other ranks, and strangers
   Member,     ///< rank 1; the script is rank 0, and the others that ask and are asked
   Gathering,  ///< a rank that reads the blocks of a communicator's ranks; the rest are the blocks
+  Relay,      ///< rank 2 of 4, which passes on what rank 3 says
+  Served,     ///< rank 3 of 4
 };
+inline constexpr std::uint8_t num_tested = static_cast<std::uint8_t>(Tested::Served) + 1;
+/// In the byte of a message's type: ranks follow its topic, of which it is.
+inline constexpr std::uint8_t of_several = 0x80;
 
 enum class Act : std::uint8_t {
   Call,      ///< a claim: its rank, purpose, and what is wrong with it
@@ -47,6 +52,7 @@ class ScriptReader {
   std::vector<std::byte> bytes();
   std::vector<std::byte> rest();
   double seconds();
+  RankSet ranks(std::uint32_t num_ranks);
   Topic topic(std::uint32_t num_ranks);
   /// `epoch` is the one that was heard, which a script cannot know.
   rank::Message message(std::uint32_t num_ranks, std::uint64_t epoch,
@@ -68,6 +74,8 @@ class ScriptWriter {
   ScriptWriter& call(std::uint8_t rank, rank::Purpose purpose);
   /// Begins a message without a text or part; what belongs to its type comes next.
   ScriptWriter& message(std::uint8_t connection, rank::MessageType type);
+  /// The same for a message of several ranks: they come behind its topic, as a topic's do.
+  ScriptWriter& message_of_several(std::uint8_t connection, rank::MessageType type);
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:

@@ -180,6 +180,60 @@ std::string member_is_late() {
   return script.text();
 }
 
+constexpr std::uint8_t all_four = 0b1111;
+constexpr std::uint8_t relayed = 0b1100;
+
+std::string hub_of_relay() {
+  ScriptWriter script(Tested::Hub, 4);
+  for (const std::uint8_t one : {1, 2, 3}) script.call(one, Purpose::Join);
+  for (const std::uint8_t one : {0, 1, 2})
+    script.message(one, MessageType::Listening).bytes(std::as_bytes(std::span("unix:nobody")));
+  script.message(2, MessageType::Attach);
+  script.act(Act::Say).topic(1, 0, all_four).byte(lockstep_kind).byte(long_time).bytes(vote());
+  const auto from = [&](std::uint8_t connection, MessageType type) {
+    connection == 0 ? script.message(0, type).topic(1, 0, all_four)
+                    : script.message_of_several(1, type).topic(1, 0, all_four).byte(relayed);
+    if (type == MessageType::Say) script.byte(lockstep_kind).byte(long_time).bytes(vote());
+  };
+  for (const MessageType type : {MessageType::Say, MessageType::Vote, MessageType::Acknowledge})
+    for (const std::uint8_t one : both) from(one, type);
+  script.act(Act::Poll).topic(1, 0, all_four);
+  script.message(2, MessageType::Detach);
+  return script.text();
+}
+
+std::string relay(bool is_left) {
+  ScriptWriter script(Tested::Relay, 4);
+  script.call(3, Purpose::Relay);
+  script.act(Act::Say).topic(1, 0, all_four).byte(lockstep_kind).byte(long_time).bytes(vote());
+  script.message(1, MessageType::Say).topic(1, 0, all_four);
+  script.byte(lockstep_kind).byte(long_time).bytes(vote());
+  script.message_of_several(0, MessageType::Propose).topic(1, 0, all_four).byte(relayed);
+  script.byte(long_time).bytes(vote());
+  if (is_left) script.act(Act::HangUp).byte(1);
+  script.message(1, MessageType::Vote).topic(1, 0, all_four);
+  script.act(Act::Wait);
+  script.message_of_several(0, MessageType::Verdict).topic(1, 0, all_four).byte(relayed).byte(0x81);
+  script.message(1, MessageType::Acknowledge).topic(1, 0, all_four);
+  script.message_of_several(0, MessageType::Done).topic(1, 0, all_four).byte(relayed);
+  script.act(Act::Poll).topic(1, 0, all_four);
+  return script.text();
+}
+
+std::string served(bool relay_is_silent) {
+  ScriptWriter script(Tested::Served, 4);
+  script.message(0, MessageType::Relay).act(Act::Answer).byte(2);
+  script.act(Act::Say).topic(1, 0, all_four).byte(lockstep_kind).byte(long_time).bytes(vote());
+  if (relay_is_silent) script.message(0, MessageType::Inquire).topic(1, 0, all_four);
+  const std::uint8_t from = relay_is_silent ? 0 : 1;
+  script.message(from, MessageType::Propose).topic(1, 0, all_four).byte(long_time).bytes(vote());
+  script.message(from, MessageType::Verdict).topic(1, 0, all_four).byte(0x81);
+  script.act(Act::HangUp).byte(1).act(Act::Wait);
+  script.message(0, MessageType::Done).topic(1, 0, all_four);
+  script.act(Act::Poll).topic(1, 0, all_four);
+  return script.text();
+}
+
 std::string untruth(std::uint8_t field) {
   ScriptWriter script = hub_of_three();
   const Payload body(20, std::byte{1});
@@ -227,6 +281,11 @@ FuzzInputs fuzz_inputs() {
                   member_asks(),
                   member_can_ask_nobody(),
                   member_is_late(),
+                  hub_of_relay(),
+                  relay(false),
+                  relay(true),
+                  served(false),
+                  served(true),
                   blocks(true, ""),
                   blocks(false, ""),
                   blocks(true, "it is tuned alone")};

@@ -58,6 +58,7 @@ constexpr const char* usage =
     "  --decision-bytes N      of the decision (1024)\n"
     "  --deadline-s T          that each rank states (5)\n"
     "  --late-s T              after which a straggler comes within that time (1)\n"
+    "  --fewest-relayed N      ranks of a job that has relays (33)\n"
     "  --help\n";
 
 struct Settings {
@@ -76,6 +77,7 @@ struct Settings {
   int decision_bytes = 1024;
   double deadline_s = 5;
   double late_s = 1;
+  int fewest_relayed = static_cast<int>(contextune::rank::RelaySpans::fewest_ranks);
 
   [[nodiscard]] NetworkModel model() const {
     NetworkModel model;
@@ -86,6 +88,7 @@ struct Settings {
     model.message_seconds = per_message_us * 1e-6;
     model.kib_seconds = per_kib_us * 1e-6;
     model.bytes_per_second = gbit * 1e9 / 8;
+    model.fewest_relayed_ranks = static_cast<std::uint32_t>(fewest_relayed);
     return model;
   }
 };
@@ -209,12 +212,12 @@ void Scenarios::agree() {
   };
   const Traffic& traffic = star.traffic();
   const double each = 1.0 / settings_.rounds;
-  // In a star each message has rank 0 at one of its ends.
   std::printf(
-      "%6u ranks, simulated: %7.0f messages at rank 0, as many in all, %10.1f KiB; verdict after "
-      "%8.2f ms (99 %%: %8.2f; last rank: %8.2f)\n",
+      "%6u ranks, simulated: %7.0f messages at rank 0, %10.1f KiB, and %7.0f between ranks and "
+      "relays; verdict after %8.2f ms (99 %%: %8.2f; last rank: %8.2f)\n",
       num_ranks_, static_cast<double>(traffic.messages) * each,
-      static_cast<double>(traffic.bytes) * each / 1024, at(ms, 0.5), at(ms, 0.99),
+      static_cast<double>(traffic.bytes) * each / 1024,
+      static_cast<double>(traffic.passed_on) * each, at(ms, 0.5), at(ms, 0.99),
       at(slowest_ms, 0.5));
   const double messages = std::max(1.0, static_cast<double>(traffic.messages));
   std::printf(
@@ -234,9 +237,10 @@ void Scenarios::hold_memory() {
   const Topic topic = topic_of(num_ranks_, 1);
   Message message;
   message.topic = topic;
-  const auto receive = [&](MessageType type, std::size_t payload) {
+  const auto receive = [&](MessageType type, std::size_t payload, std::uint32_t begin,
+                           std::uint32_t end) {
     Outbox out;
-    for (std::uint32_t rank = 0; rank < num_ranks_; ++rank) {
+    for (std::uint32_t rank = begin; rank < end; ++rank) {
       message.type = type;
       message.kind = 1;
       message.seconds = settings_.deadline_s;
@@ -247,22 +251,25 @@ void Scenarios::hold_memory() {
     return out;
   };
   const std::size_t before = allocated_bytes();
-  Outbox out = receive(MessageType::Say, static_cast<std::size_t>(settings_.part_bytes));
-  const std::size_t with_outbox = allocated_bytes() - before;
+  const auto held = [&] { return allocated_bytes() - before; };
+  Outbox out =
+      receive(MessageType::Say, static_cast<std::size_t>(settings_.part_bytes), 1, num_ranks_);
+  const std::size_t collected = held();
+  out = receive(MessageType::Say, static_cast<std::size_t>(settings_.part_bytes), 0, 1);
+  const std::size_t proposed = held();
   out = Outbox();
-  out = receive(MessageType::Vote, 0);
+  out = receive(MessageType::Vote, 0, 0, num_ranks_);
   out = Outbox();
-  const std::size_t voted = allocated_bytes() - before;
-  out = receive(MessageType::Acknowledge, 0);
+  out = receive(MessageType::Acknowledge, 0, 0, num_ranks_);
   out = Outbox();
-  const std::size_t kept = allocated_bytes() - before;
+  const std::size_t kept = held();
   if (hub.num_topics() != 0) throw std::runtime_error("the hub remembers what all know");
   const auto kib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024; };
   std::printf(
-      "%6u ranks, measured:  rank 0's memory %8.1f KiB while the decision is sent, %8.1f after the "
-      "votes, %8.1f kept (%.0f, %.0f and %.0f bytes a rank)\n",
-      num_ranks_, kib(with_outbox), kib(voted), kib(kept),
-      static_cast<double>(with_outbox) / num_ranks_, static_cast<double>(voted) / num_ranks_,
+      "%6u ranks, measured:  memory of rank 0's hub %8.1f KiB while all but one have spoken, %8.1f "
+      "while the decision is sent, %8.1f kept (%.0f, %.0f and %.0f bytes a rank)\n",
+      num_ranks_, kib(collected), kib(proposed), kib(kept),
+      static_cast<double>(collected) / num_ranks_, static_cast<double>(proposed) / num_ranks_,
       static_cast<double>(kept) / num_ranks_);
 }
 
@@ -381,6 +388,10 @@ void Scenarios::introduce_and_recover() const {
       static_cast<double>(encode(peers).size() + contextune::rank::frame_header_bytes +
                           contextune::rank::frame_tag_bytes);
   const double others = num_ranks_ - 1;
+  const contextune::rank::RelaySpans spans(num_ranks_, settings_.model().fewest_relayed_ranks);
+  double told_by_hub = 0;  // ranks of its own span, and relays
+  for (std::uint32_t rank = 1; rank < num_ranks_; ++rank)
+    if (spans.relay_of(rank) == 0 || spans.is_relay(rank)) ++told_by_hub;
   Member member(num_ranks_ / 2, num_ranks_, 600);
   Outbox out;
   member.say(peers.topic, 1, part(), settings_.deadline_s, out);
@@ -393,11 +404,12 @@ void Scenarios::introduce_and_recover() const {
   member.lose_hub("lost", 0, out);
   std::printf(
       "%6u ranks, computed:  before its first vote with all others each rank is told where they "
-      "listen: %.1f MiB in all, once, %.2f ms of rank 0's control thread\n"
+      "listen: %.1f MiB in all, once, of which rank 0 sends %.1f, in %.2f ms of its control "
+      "thread\n"
       "%6u ranks, computed:  where rank 0 is lost after the votes each rank calls %zu others at "
       "first, %.0f in all, and up to %.0f in all if nobody knows the verdict\n",
-      num_ranks_, introduction * others / (1 << 20U),
-      others * 1e-3 * (settings_.per_message_us + settings_.per_kib_us * introduction / 1024),
+      num_ranks_, introduction * others / (1 << 20U), introduction * told_by_hub / (1 << 20U),
+      told_by_hub * 1e-3 * (settings_.per_message_us + settings_.per_kib_us * introduction / 1024),
       num_ranks_, out.size(), static_cast<double>(out.size()) * others, others * others);
   std::printf(
       "%6u ranks, computed:  signs of life take %.1f %% of rank 0's control thread\n", num_ranks_,
@@ -459,7 +471,8 @@ int main(int argc, char** argv) {
                           {"--part-bytes", &settings.part_bytes},
                           {"--decision-bytes", &settings.decision_bytes},
                           {"--deadline-s", &settings.deadline_s},
-                          {"--late-s", &settings.late_s}});
+                          {"--late-s", &settings.late_s},
+                          {"--fewest-relayed", &settings.fewest_relayed}});
     run(settings);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "many_ranks: %s\n", error.what());

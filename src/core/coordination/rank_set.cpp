@@ -7,12 +7,13 @@ namespace contextune {
 
 RankSet RankSet::all_of(std::uint32_t num_ranks) {
   RankSet all;
-  if (num_ranks > 0) static_cast<void>(all.push_back(Run{0, num_ranks > 1 ? 1U : 0U, num_ranks}));
+  if (num_ranks > 0)
+    static_cast<void>(all.push_back(Run{0, num_ranks > 1 ? 1U : 0U, num_ranks, 0}));
   return all;
 }
 
 void RankSet::push_back(std::uint32_t rank) {
-  ++size_;
+  const auto before = static_cast<std::uint32_t>(size_++);
   if (!runs_.empty()) {
     Run& run = runs_.back();
     if (run.count == 1 && rank > run.first) {
@@ -25,10 +26,10 @@ void RankSet::push_back(std::uint32_t rank) {
       return;
     }
   }
-  runs_.push_back({rank, 0, 1});
+  runs_.push_back({rank, 0, 1, before});
 }
 
-bool RankSet::push_back(const Run& run) {
+bool RankSet::push_back(Run run) {
   if (run.count == 0 || (run.distance == 0) != (run.count == 1) ||
       run.last() > std::numeric_limits<std::uint32_t>::max())
     return false;
@@ -38,6 +39,7 @@ bool RankSet::push_back(const Run& run) {
         run.first == before.last() + before.distance)
       return false;
   }
+  run.before = static_cast<std::uint32_t>(size_);
   runs_.push_back(run);
   size_ += run.count;
   return true;
@@ -50,14 +52,16 @@ bool RankSet::ascends() const noexcept {
          }) == runs_.end();
 }
 
-bool RankSet::contains(std::uint32_t rank) const noexcept {
+std::size_t RankSet::place_of(std::uint32_t rank) const noexcept {
   const auto behind =
       std::upper_bound(runs_.begin(), runs_.end(), rank,
                        [](std::uint32_t wanted, const Run& run) { return wanted < run.first; });
-  if (behind == runs_.begin()) return false;
+  if (behind == runs_.begin()) return no_place;
   const Run& run = *(behind - 1);
-  if (rank > run.last()) return false;
-  return run.count == 1 || (rank - run.first) % run.distance == 0;
+  if (rank > run.last()) return no_place;
+  const std::uint32_t distance = rank - run.first;
+  if (distance == 0) return run.before;
+  return distance % run.distance == 0 ? run.before + distance / run.distance : no_place;
 }
 
 void RankSet::write_to(ByteWriter& writer) const {

@@ -23,6 +23,7 @@ class RankSet {
     std::uint32_t first = 0;
     std::uint32_t distance = 0;  ///< from one rank to the next; 0 for a single one
     std::uint32_t count = 0;
+    std::uint32_t before = 0;  ///< ranks in the runs before it
     [[nodiscard]] std::uint64_t last() const noexcept {
       return first + std::uint64_t{distance} * (count - 1U);
     }
@@ -75,7 +76,7 @@ class RankSet {
   void push_back(std::uint32_t rank);
   /// Adds a whole run behind the others. @return false: ranks that are put in one by one would not
   /// make these runs, or do not ascend; nothing is added then
-  [[nodiscard]] bool push_back(const Run& run);
+  [[nodiscard]] bool push_back(Run run);
 
   [[nodiscard]] bool empty() const noexcept { return runs_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -89,7 +90,20 @@ class RankSet {
 
   /// Whether the ranks ascend, as everything below takes for granted.
   [[nodiscard]] bool ascends() const noexcept;
-  [[nodiscard]] bool contains(std::uint32_t rank) const noexcept;
+  [[nodiscard]] bool contains(std::uint32_t rank) const noexcept {
+    return place_of(rank) != no_place;
+  }
+  /// Counted from 0 in ascending order; no_place: the rank is not among them.
+  [[nodiscard]] std::size_t place_of(std::uint32_t rank) const noexcept;
+  static constexpr std::size_t no_place = ~std::size_t{0};
+  /// Those of which `keep(rank)` says so.
+  template <class Keep>
+  [[nodiscard]] RankSet filtered(Keep keep) const {
+    RankSet kept;
+    for (const std::uint32_t rank : *this)
+      if (keep(rank)) kept.push_back(rank);
+    return kept;
+  }
 
   void write_to(ByteWriter& writer) const;
   /// Adds the ranks that were written. False: they do not ascend, or are told in another way than

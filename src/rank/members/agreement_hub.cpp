@@ -49,6 +49,20 @@ std::string list_of(const RankSet& ranks) {
   return text;
 }
 
+void send(const RankSet& to, Message message, Outbox& out) {
+  if (to.empty()) return;
+  message.ranks = to;
+  if (to.size() == 1) message = one_of(message, 0);
+  out.push_back({to.front(), std::move(message)});
+}
+
+Message about(const Topic& topic, MessageType type) {
+  Message message;
+  message.type = type;
+  message.topic = topic;
+  return message;
+}
+
 }  // namespace
 
 Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
@@ -76,35 +90,41 @@ Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
 
 std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox& out) {
   now_ = now;
-  if (!has_rank(message.topic, from)) return name_of(from) + " is not one of the topic's ranks";
+  const bool of_one = message.ranks.empty();
+  RankSet ranks = of_one ? RankSet{from} : std::move(message.ranks);
+  message.ranks = {};
+  if (of_one && !has_rank(message.topic, from))
+    return name_of(from) + " is not one of the topic's ranks";
   if (gone_.contains(from)) return name_of(from) + " is gone";
+  if (!of_one && !gone_.empty())
+    ranks = ranks.filtered([&](std::uint32_t rank) { return !gone_.contains(rank); });
+  if (ranks.empty()) return {};
   switch (message.type) {
     case MessageType::Say:
-      take_part(from, std::move(message), now, out);
+      if (of_one) message.parts.push_back(std::move(message.payload));
+      take_parts(ranks, std::move(message), now, out);
       return {};
+    case MessageType::Vote:
+      take_votes(ranks, message.topic, out);
+      return {};
+    case MessageType::Acknowledge:
+      return take_acknowledgements(ranks, message.topic, out);
+    default:
+      break;
+  }
+  if (!of_one) return name_of(from) + " sent for others what each sends itself";
+  switch (message.type) {
     case MessageType::Withdraw: {
       if (is_full_without(message.topic)) return {};
-      const auto place = open_topic(message.topic).first;
+      const auto place = open_topic(message.topic);
       Entry& entry = place->second;
-      if (is_open(entry) && !entry.voted.contains(from))
+      if (is_open(entry) && !entry.voted[message.topic.ranks.place_of(from)])
         abort(message.topic, entry, name_of(from) + " withdrew: " + message.why, from, out);
       return {};
     }
-    case MessageType::Vote:
-      take_vote(from, message.topic, out);
-      return {};
     case MessageType::Occupied:
       be_patient(from, message, now, out);
       return {};
-    case MessageType::Acknowledge: {
-      const auto place = entries_.find(message.topic);
-      if (place == entries_.end()) return {};
-      Entry& entry = place->second;
-      if (is_open(entry)) return name_of(from) + " acknowledged what has no verdict";
-      if (entry.acknowledged.insert(from).second) --entry.num_unaware;
-      forget_if_known(place, out);
-      return {};
-    }
     default:
       return name_of(from) + " sent what only the coordinating rank sends";
   }
@@ -114,10 +134,27 @@ bool Hub::is_full_without(const Topic& topic) const {
   return entries_.size() >= most_topics_ && !entries_.contains(topic);
 }
 
-std::pair<Hub::Entries::iterator, bool> Hub::open_topic(const Topic& topic) {
-  const auto opened = entries_.try_emplace(topic);
-  if (opened.second) ++num_open_;
-  return opened;
+Hub::Entries::iterator Hub::open_topic(const Topic& topic) {
+  const auto [place, is_new] = entries_.try_emplace(topic);
+  if (!is_new) return place;
+  ++num_open_;
+  Entry& entry = place->second;
+  const std::size_t size = topic.ranks.size();
+  entry.parts.resize(size);
+  entry.said_at.assign(size, not_said);
+  entry.voted.assign(size, false);
+  entry.aware.assign(size, false);
+  return place;
+}
+
+bool Hub::has_said(const Topic& topic, const Entry& entry, std::uint32_t rank) {
+  return entry.said_at[topic.ranks.place_of(rank)] != not_said;
+}
+
+// Those of the topic's ranks that are not gone.
+RankSet Hub::present(const Topic& topic) const {
+  if (gone_.empty()) return topic.ranks;
+  return topic.ranks.filtered([&](std::uint32_t rank) { return !gone_.contains(rank); });
 }
 
 // The same question of the same group, but of other ranks: those would wait for one another in
@@ -132,75 +169,96 @@ Hub::Entries::iterator Hub::same_question(Entries::iterator place) {
   return entries_.end();
 }
 
-void Hub::take_part(std::uint32_t from, Message&& message, double now, Outbox& out) {
+void Hub::take_parts(const RankSet& from, Message&& message, double now, Outbox& out) {
   if (is_full_without(message.topic)) {
     Entry refused;
     refused.state = State::Aborted;
     refused.why = "too many topics are open";
-    out.push_back({from, verdict_of(message.topic, refused)});
-    return;
+    return send(from, verdict_of(message.topic, refused), out);
   }
-  const auto [place, is_new] = open_topic(message.topic);
+  const auto place = open_topic(message.topic);
+  const Topic& topic = place->first;
   Entry& entry = place->second;
-  if (entry.state != State::Collecting) {
-    // The verdict may have been given before this rank could be reached.
-    if (!entry.acknowledged.contains(from)) out.push_back({from, verdict_of(place->first, entry)});
-    return;
-  }
+  const std::uint32_t first = from.front();
+  // The verdict may have been given before these could be reached.
+  if (entry.state != State::Collecting) return say_again(from, topic, entry, out);
+  const bool is_new = entry.num_said == 0;
+  const double inquiry_at = now + until_inquiry(message.seconds);
   if (is_new) {
     if (const auto other = same_question(place); other != entries_.end()) {
-      const std::string why = "the ranks of the group differ: " + name_of(from) + " takes it for " +
-                              list_of(place->first.ranks) + ", others for " +
+      const std::string why = "the ranks of the group differ: " + name_of(first) +
+                              " takes it for " + list_of(topic.ranks) + ", others for " +
                               list_of(other->first.ranks);
-      if (is_open(other->second)) abort(other->first, other->second, why, from, out);
-      return abort(place->first, entry, why, from, out);
+      if (is_open(other->second)) abort(other->first, other->second, why, first, out);
+      return abort(topic, entry, why, first, out);
     }
     entry.kind = message.kind;
-    entry.seconds = message.seconds;
-    entry.deadline = now + until_inquiry(message.seconds);
-    entry.until = now + message.seconds;
-  } else if (!entry.inquired && now + until_inquiry(message.seconds) < entry.deadline) {
+  }
+  if (is_new || (!entry.inquired && inquiry_at < entry.deadline)) {
     // Whoever is in a greater hurry.
     entry.seconds = message.seconds;
-    entry.deadline = now + until_inquiry(message.seconds);
+    entry.deadline = inquiry_at;
     entry.until = now + message.seconds;
   } else if (!entry.occupied.empty() && entry.deadline > now) {
-    out.push_back({from, patience_of(place->first, entry.deadline - now)});
+    send(from, patience_of(topic, entry.deadline - now), out);
   }
   if (entry.kind != message.kind)
-    return abort(place->first, entry, name_of(from) + " asks another kind of question", from, out);
-  if (entry.said.try_emplace(from, std::move(message.payload)).second) {
-    entry.said_at[from] = now;
-    if (entry.occupied.contains(from)) --entry.num_silent_occupied;
+    return abort(topic, entry, name_of(first) + " asks another kind of question", first, out);
+  for (std::size_t i = 0; const std::uint32_t rank : from) {
+    const std::size_t at = topic.ranks.place_of(rank);
+    Payload& part = message.parts[i++];
+    if (entry.said_at[at] != not_said) continue;
+    entry.said_at[at] = now;
+    entry.parts[at] = std::move(part);
+    ++entry.num_said;
+    if (entry.occupied.contains(rank)) --entry.num_silent_occupied;
   }
   // Whoever goes later aborts what is open.
   if (is_new)
     for (const auto& [rank, why] : gone_)
-      if (has_rank(place->first, rank)) return abort(place->first, entry, why, rank, out);
-  if (entry.said.size() == place->first.ranks.size()) return propose(place->first, entry, now, out);
+      if (has_rank(topic, rank)) return abort(topic, entry, why, rank, out);
+  if (entry.num_said == topic.ranks.size()) return propose(topic, entry, now, out);
   // Who is still missing has asked for nothing.
   if (!entry.occupied.empty() && entry.num_silent_occupied == 0)
     entry.deadline = std::min(entry.deadline, now + entry.seconds);
 }
 
-void Hub::inquire(const Topic& topic, Entry& entry, double now, Outbox& out) {
-  entry.inquired = true;
-  if (entry.inquired_at <= 0) entry.inquired_at = now;
-  entry.deadline = entry.answers_due = now + inquiry_of(entry.seconds);
-  for (const std::uint32_t rank : topic.ranks) {
-    if (entry.said.contains(rank)) continue;
-    Message message;
-    message.type = MessageType::Inquire;
-    message.topic = topic;
-    out.push_back({rank, std::move(message)});
+void Hub::say_again(const RankSet& to, const Topic& topic, const Entry& entry, Outbox& out) {
+  if (entry.state == State::Collecting) return;
+  const auto lacking = [&](const std::vector<bool>& has) {
+    return to.filtered([&](std::uint32_t rank) { return !has[topic.ranks.place_of(rank)]; });
+  };
+  if (is_open(entry)) {
+    const RankSet voting = lacking(entry.voted);
+    send(voting, proposal_of(topic, entry, voting), out);
+  } else {
+    send(lacking(entry.aware), verdict_of(topic, entry), out);
   }
+}
+
+void Hub::repeat(std::uint32_t rank, Outbox& out) {
+  for (const auto& [topic, entry] : entries_)
+    if (has_rank(topic, rank)) say_again({rank}, topic, entry, out);
+}
+
+// Those that still have to say something, or to vote.
+RankSet Hub::late_ranks(const Topic& topic, const Entry& entry) {
+  return topic.ranks.filtered([&](std::uint32_t rank) {
+    const std::size_t at = topic.ranks.place_of(rank);
+    return entry.state == State::Collecting ? entry.said_at[at] == not_said : !entry.voted[at];
+  });
+}
+
+// Asks them what keeps them.
+void Hub::inquire(const Topic& topic, const Entry& entry, Outbox& out) {
+  send(late_ranks(topic, entry), about(topic, MessageType::Inquire), out);
 }
 
 void Hub::be_patient(std::uint32_t from, const Message& message, double now, Outbox& out) {
   const auto place = entries_.find(message.topic);
   if (place == entries_.end() || place->second.state != State::Collecting) return;
   Entry& entry = place->second;
-  if (entry.said.contains(from)) return;
+  if (has_said(place->first, entry, from)) return;
   if (message.seconds <= 0) {
     // It is free again, and has the usual time to come, or to be at something else.
     if (entry.occupied.erase(from) == 0) return;
@@ -227,15 +285,13 @@ void Hub::be_patient(std::uint32_t from, const Message& message, double now, Out
 
 void Hub::tell_patience(const Topic& topic, Entry& entry, double now, Outbox& out) {
   entry.owes_patience = false;
-  for (const auto& [rank, part] : entry.said)
-    out.push_back({rank, patience_of(topic, entry.deadline - now)});
+  send(topic.ranks.filtered([&](std::uint32_t rank) { return has_said(topic, entry, rank); }),
+       patience_of(topic, entry.deadline - now), out);
 }
 
 // It is free again, and has the usual time to come, or to be at something else.
 bool Hub::has_just_waited(std::uint32_t rank, const Entry& elsewhere) const {
-  const auto ended = waited_.find(rank);
-  return ended != waited_.end() && ended->second >= elsewhere.inquired_at &&
-         now_ < ended->second + elsewhere.seconds;
+  return waited_[rank] >= elsewhere.inquired_at && now_ < waited_[rank] + elsewhere.seconds;
 }
 
 // Those whose missing ranks all wait on other topics for ranks that are occupied, directly or over
@@ -244,10 +300,11 @@ bool Hub::has_just_waited(std::uint32_t rank, const Entry& elsewhere) const {
 std::set<const Hub::Entry*> Hub::held_up() const {
   std::set<const Entry*> held;
   std::set<std::uint32_t> excused;
-  const auto excuse = [&](const Entry& entry) {
+  const auto excuse = [&](const Topic& topic, const Entry& entry) {
     // Whoever has so much time goes on with the program meanwhile.
     if (entry.seconds >= most_patience_seconds) return;
-    for (const auto& [rank, when] : entry.said_at) excused.insert(rank);
+    for (const std::uint32_t rank : topic.ranks)
+      if (has_said(topic, entry, rank)) excused.insert(rank);
   };
   std::vector<std::pair<const Topic*, const Entry*>> late;
   for (const auto& [topic, entry] : entries_) {
@@ -255,7 +312,7 @@ std::set<const Hub::Entry*> Hub::held_up() const {
     if (entry.state == State::Collecting && entry.inquired && now_ >= entry.answers_due) {
       late.emplace_back(&topic, &entry);
     } else {
-      excuse(entry);
+      excuse(topic, entry);
     }
   }
   // Each round but the last excuses another rank.
@@ -265,12 +322,12 @@ std::set<const Hub::Entry*> Hub::held_up() const {
       const auto& ranks = one.first->ranks;
       const Entry& entry = *one.second;
       if (!std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
-            return entry.said.contains(rank) || entry.occupied.contains(rank) ||
+            return has_said(*one.first, entry, rank) || entry.occupied.contains(rank) ||
                    excused.contains(rank) || has_just_waited(rank, entry);
           }))
         return false;
       held.insert(&entry);
-      excuse(entry);
+      excuse(*one.first, entry);
       return true;
     });
   }
@@ -278,43 +335,67 @@ std::set<const Hub::Entry*> Hub::held_up() const {
 }
 
 Message Hub::patience_of(const Topic& topic, double seconds) {
-  Message message;
-  message.type = MessageType::Occupied;
-  message.topic = topic;
+  Message message = about(topic, MessageType::Occupied);
   message.seconds = seconds;
   return message;
 }
 
 void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
-  std::vector<Payload> said;
-  said.reserve(entry.said.size());
-  for (auto& [rank, part] : entry.said) said.push_back(std::move(part));
-  entry.said.clear();
+  const std::vector<Payload> said = std::exchange(entry.parts, {});
   std::string why;
-  Payload decision = decide(deciders_, entry.kind, topic, said, why);
-  if (decision.empty()) return abort(topic, entry, std::move(why), Agreement::no_rank, out);
+  entry.decision = decide(deciders_, entry.kind, topic, said, why);
+  if (entry.decision.empty()) return abort(topic, entry, std::move(why), Agreement::no_rank, out);
   entry.state = State::Voting;
+  entry.spoken_at = now;
   // Control threads alone vote: of the time that was stated, a quarter is enough.
   entry.vote_seconds = std::min(
       vote_seconds_, std::max(entry.until - now - answer_of(entry.seconds), entry.seconds / 4));
   entry.deadline = now + entry.vote_seconds;
-  for (const std::uint32_t rank : topic.ranks) {
-    Message message;
-    message.type = MessageType::Propose;
-    message.topic = topic;
-    message.seconds = std::max(0.0, now - entry.said_at[rank]);
-    message.payload = decision;
-    out.push_back({rank, std::move(message)});
-  }
+  entry.vote_inquiry = now + entry.vote_seconds / 2;
+  send(topic.ranks, proposal_of(topic, entry, topic.ranks), out);
 }
 
-void Hub::take_vote(std::uint32_t from, const Topic& topic, Outbox& out) {
+Message Hub::proposal_of(const Topic& topic, const Entry& entry, const RankSet& to) {
+  Message message = about(topic, MessageType::Propose);
+  message.payload = entry.decision;
+  message.waits.reserve(to.size());
+  for (const std::uint32_t rank : to)
+    message.waits.push_back(
+        std::max(0.0, entry.spoken_at - entry.said_at[topic.ranks.place_of(rank)]));
+  return message;
+}
+
+void Hub::take_votes(const RankSet& from, const Topic& topic, Outbox& out) {
   const auto place = entries_.find(topic);
   if (place == entries_.end() || place->second.state != State::Voting) return;
   Entry& entry = place->second;
-  entry.voted.insert(from);
-  if (entry.voted.size() == topic.ranks.size())
+  for (const std::uint32_t rank : from) {
+    const std::size_t at = topic.ranks.place_of(rank);
+    if (entry.voted[at]) continue;
+    entry.voted[at] = true;
+    ++entry.num_voted;
+  }
+  if (entry.num_voted == topic.ranks.size())
     give_verdict(place->first, entry, State::Committed, out);
+}
+
+std::string Hub::take_acknowledgements(const RankSet& from, const Topic& topic, Outbox& out) {
+  const auto place = entries_.find(topic);
+  if (place == entries_.end()) {
+    // Those repeat it, and have not heard that all have the verdict.
+    send(from, about(topic, MessageType::Done), out);
+    return {};
+  }
+  Entry& entry = place->second;
+  if (is_open(entry)) return name_of(from.front()) + " acknowledged what has no verdict";
+  for (const std::uint32_t rank : from) {
+    const std::size_t at = topic.ranks.place_of(rank);
+    if (entry.aware[at]) continue;
+    entry.aware[at] = true;
+    --entry.num_unaware;
+  }
+  forget_if_known(place, out);
+  return {};
 }
 
 void Hub::lose(std::uint32_t rank, const std::string& why, Outbox& out) {
@@ -325,7 +406,7 @@ void Hub::lose(std::uint32_t rank, const std::string& why, Outbox& out) {
     if (has_rank(place->first, rank)) {
       if (is_open(entry)) {
         abort(place->first, entry, why, rank, out);
-      } else if (entry.state == State::Aborted && !entry.acknowledged.contains(rank)) {
+      } else if (entry.state == State::Aborted && !entry.aware[place->first.ranks.place_of(rank)]) {
         --entry.num_unaware;
       }
       forget_if_known(place, out);
@@ -361,13 +442,21 @@ void Hub::tick(double now, Outbox& out) {
   for (auto& [topic, entry] : entries_) {
     if (!is_open(entry)) continue;
     if (now < entry.deadline) {
+      // A relay may keep the proposal back, or the vote.
+      if (entry.state == State::Voting && entry.vote_inquiry > 0 && now >= entry.vote_inquiry) {
+        entry.vote_inquiry = 0;
+        inquire(topic, entry, out);
+      }
       if (entry.owes_patience && entry.state == State::Collecting)
         tell_patience(topic, entry, now, out);
       continue;
     }
     const bool collecting = entry.state == State::Collecting;
     if (collecting && !entry.inquired) {
-      inquire(topic, entry, now, out);
+      entry.inquired = true;
+      if (entry.inquired_at <= 0) entry.inquired_at = now;
+      entry.deadline = entry.answers_due = now + inquiry_of(entry.seconds);
+      inquire(topic, entry, out);
       continue;
     }
     if (collecting && !held) held = held_up();
@@ -378,11 +467,8 @@ void Hub::tick(double now, Outbox& out) {
       tell_patience(topic, entry, now, out);
       continue;
     }
-    const auto missing = std::find_if(
-        topic.ranks.begin(), topic.ranks.end(), [&, &entry = entry](std::uint32_t rank) {
-          return collecting ? !entry.said.contains(rank) : !entry.voted.contains(rank);
-        });
-    const std::uint32_t culprit = missing == topic.ranks.end() ? Agreement::no_rank : *missing;
+    const RankSet late = late_ranks(topic, entry);
+    const std::uint32_t culprit = late.empty() ? Agreement::no_rank : late.front();
     abort(topic, entry,
           name_of(culprit) + (collecting ? " did not come within " : " did not vote within ") +
               in_seconds(collecting ? entry.seconds : entry.vote_seconds) +
@@ -414,21 +500,18 @@ void Hub::give_verdict(const Topic& topic, Entry& entry, State state, Outbox& ou
   if (state == State::Aborted)
     for (const auto& [rank, gone] : gone_)
       if (has_rank(topic, rank)) --entry.num_unaware;
-  entry.said.clear();
   // Whoever has so much time did not stand still.
   if (entry.seconds < most_patience_seconds)
-    for (const auto& [rank, when] : entry.said_at) waited_[rank] = now_;
-  for (const std::uint32_t rank : topic.ranks) {
-    if (rank != 0 && !gone_.contains(rank)) out.push_back({rank, verdict_of(topic, entry)});
-  }
-  // Last: as soon as this process has its answer it may end.
-  if (has_rank(topic, 0)) out.push_back({0, verdict_of(topic, entry)});
+    for (const std::uint32_t rank : topic.ranks)
+      if (has_said(topic, entry, rank)) waited_[rank] = now_;
+  entry.parts = {};
+  entry.said_at = {};
+  entry.decision = {};
+  send(present(topic), verdict_of(topic, entry), out);
 }
 
 Message Hub::verdict_of(const Topic& topic, const Entry& entry) {
-  Message message;
-  message.type = MessageType::Verdict;
-  message.topic = topic;
+  Message message = about(topic, MessageType::Verdict);
   message.committed = entry.state == State::Committed;
   message.why = entry.why;
   message.culprit = entry.culprit;
@@ -436,14 +519,8 @@ Message Hub::verdict_of(const Topic& topic, const Entry& entry) {
 }
 
 void Hub::forget_if_known(Entries::iterator place, Outbox& out) {
-  const Topic& topic = place->first;
   if (place->second.num_unaware > 0) return;
-  for (const std::uint32_t rank : topic.ranks) {
-    Message message;
-    message.type = MessageType::Done;
-    message.topic = topic;
-    if (!gone_.contains(rank)) out.push_back({rank, std::move(message)});
-  }
+  send(present(place->first), about(place->first, MessageType::Done), out);
   entries_.erase(place);
 }
 

@@ -39,7 +39,25 @@ void Member::say(const Topic& topic, std::uint32_t kind, Payload part, double se
   // NaN and the infinite are no deadline.
   message.seconds = seconds > 0 && seconds < 1e9 ? seconds : 0;
   message.payload = std::move(part);
+  entry.say = message;
   out.push_back({0, std::move(message)});
+}
+
+void Member::repeat(Outbox& out) {
+  for (const auto& [topic, entry] : entries_) {
+    if (entry.acknowledged) {
+      if (!entry.done) send_hub(MessageType::Acknowledge, topic, out);
+    } else if (entry.state == State::Said) {
+      if (entry.said) out.push_back({0, entry.say});
+    } else if (entry.state == State::Voted) {
+      send_hub(MessageType::Vote, topic, out);
+    }
+  }
+}
+
+bool Member::waits_for_answer(const Topic& topic) const {
+  const auto place = entries_.find(topic);
+  return place != entries_.end() && place->second.said && !is_final(place->second);
 }
 
 void Member::occupied(const Topic& topic, double seconds, std::string why) {
@@ -144,6 +162,7 @@ std::string Member::receive(Message message, Outbox& out) {
       if (is_new) abort(entry, "a decision was proposed that this rank had no part in", rank_);
       if (entry.state == State::Said) {
         entry.state = State::Voted;
+        entry.say = {};
         entry.decision = std::move(message.payload);
         entry.others_seconds = message.seconds;
         send_hub(MessageType::Vote, message.topic, out);
@@ -198,6 +217,7 @@ std::string Member::take_verdict(const Message& message, Outbox& out) {
     if (entry.state == State::Committed) return "what was committed was aborted";
     if (!is_final(entry)) abort(entry, message.why, message.culprit);
   }
+  entry.acknowledged = true;
   send_hub(MessageType::Acknowledge, message.topic, out);
   return {};
 }
@@ -346,6 +366,7 @@ void Member::abort(Entry& entry, std::string why, std::uint32_t culprit) {
   entry.state = State::Aborted;
   entry.why = why.empty() ? "no reason was given" : std::move(why);
   entry.culprit = culprit;
+  entry.say = {};
   entry.decision = {};
 }
 

@@ -41,6 +41,12 @@ class Member {
 
   /// Takes what the hub sent. Returns what was wrong with it: the hub is then not to be trusted.
   [[nodiscard]] std::string receive(Message message, Outbox& out);
+  /// The relay that passed messages about large topics on is gone, and the hub knows: says again
+  /// what the hub may not have.
+  void repeat(Outbox& out);
+  /// Whether it said something on the topic that waits for an answer. If the hub asks for it, a
+  /// relay keeps it back.
+  [[nodiscard]] bool waits_for_answer(const Topic& topic) const;
   /// The hub is gone, for good.
   void lose_hub(std::string why, double now, Outbox& out);
   [[nodiscard]] const std::string& lost() const noexcept { return lost_; }
@@ -63,6 +69,8 @@ class Member {
     bool said = false;  // by this rank: somebody may fetch it
     bool fetched = false;
     bool done = false;  // nobody will ask for it any more
+    bool acknowledged = false;
+    Message say;  // until the decision is here, in case that it has to be repeated
     Payload decision;
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;

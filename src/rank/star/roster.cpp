@@ -35,9 +35,13 @@ void Roster::send_to(std::uint32_t rank, const Message& message) {
 
 // Only the ranks of its topics: if each was told of all whenever one had joined, the start of a
 // large job would take bytes with the cube of its ranks.
-void Roster::introduce(const Topic& topic, std::uint32_t to) {
+void Roster::introduce(const Topic& topic, std::uint32_t to, const RankSet& through) {
   const auto joined = joined_.find(to);
-  if (joined == joined_.end() || !introduced_[to].insert(topic.ranks).second) return;
+  if (joined == joined_.end()) return;
+  const RankSet all = through.empty() ? RankSet{to} : through;
+  const RankSet strangers = all.filtered(
+      [&](std::uint32_t rank) { return introduced_[rank].insert(topic.ranks).second; });
+  if (strangers.empty()) return;
   if (introduction_.topic.ranks != topic.ranks) {
     introduction_ = {};
     introduction_.type = MessageType::Peers;
@@ -46,6 +50,7 @@ void Roster::introduce(const Topic& topic, std::uint32_t to) {
     for (const std::uint32_t rank : topic.ranks)
       introduction_.addresses.push_back(addresses_[rank]);
   }
+  introduction_.ranks = through.empty() ? RankSet{} : strangers;
   joined->second->send(introduction_);
 }
 

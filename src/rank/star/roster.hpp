@@ -44,8 +44,10 @@ class Roster {
   using Joined = std::map<std::uint32_t, std::shared_ptr<Connection>>;
   [[nodiscard]] const Joined& joined() const noexcept { return joined_; }
   void send_to(std::uint32_t rank, const Message& message);
+  [[nodiscard]] bool has_joined(std::uint32_t rank) const { return joined_.contains(rank); }
   /// Tells a rank where those of the topic listen, if it has not been told that.
-  void introduce(const Topic& topic, std::uint32_t to);
+  /// @param through a relay, that tells those ranks; empty: the rank itself
+  void introduce(const Topic& topic, std::uint32_t to, const RankSet& through);
 
  private:
   Joined joined_;

@@ -222,4 +222,8 @@ std::string SocketCoordinator::lost() const {
   return star_->with_member([](Member& member, Outbox&) { return member.lost(); });
 }
 
+bool SocketCoordinator::has_relay() const noexcept {
+  return usable() && star_->has_relay();
+}
+
 }  // namespace contextune::rank

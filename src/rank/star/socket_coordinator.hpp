@@ -9,6 +9,7 @@
 
 #include "core/coordination/coordinator.hpp"
 #include "rank/members/agreement_hub.hpp"
+#include "rank/members/relay_spans.hpp"
 #include "rank/wire/listener.hpp"
 
 namespace contextune::rank {
@@ -34,6 +35,8 @@ struct SocketSettings {
   /// Who waits asks again and again for a while before it sleeps. Only where each rank has
   /// processors for that, beside those of the ranks that it waits for.
   bool may_spin = false;
+  /// The same on all ranks: jobs of so many have relays, for topics of so many ranks.
+  std::uint32_t fewest_relayed_ranks = RelaySpans::fewest_ranks;
 };
 
 /// Ranks that agree through sockets of their own, beside whatever the program does: a star through
@@ -64,6 +67,8 @@ class SocketCoordinator final : public Coordinator {
   void engage(const std::vector<std::uint32_t>& ranks, std::string why) noexcept override;
   void disengage(const std::vector<std::uint32_t>& ranks) noexcept override;
   [[nodiscard]] std::string lost() const override;
+  /// Whether a relay passes on what this rank says about large topics. Any thread.
+  [[nodiscard]] bool has_relay() const noexcept;
 
  private:
   [[nodiscard]] bool usable() const noexcept;

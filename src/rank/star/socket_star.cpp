@@ -32,9 +32,13 @@ SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders, bool o
             member_.with([&](Member& member) { member.unreachable(peer); });
             member_.tell_waiting();
           }),
-      to_hub_(loop_, self_, settings_.address, *this, ticks_) {
+      to_hub_(loop_, self_, settings_.address, *this, ticks_),
+      spans_(settings.num_ranks, settings.fewest_relayed_ranks),
+      routes_(settings.num_ranks, spans_),
+      links_(loop_, self_, *this, ticks_) {
   if (settings.rank == 0)
     hub_.emplace(std::move(deciders), settings.vote_seconds, settings.num_ranks);
+  if (spans_.is_relay(settings.rank)) relay_.emplace(settings.rank, spans_);
 }
 
 void SocketStar::run() noexcept {
@@ -134,6 +138,10 @@ void SocketStar::note_joined() {
 
 Admission SocketStar::admit(const Claim& claim) {
   if (claim.purpose == Purpose::Ask) return Admission::Welcome;
+  if (claim.purpose == Purpose::Relay) {
+    const bool is_served = relay_ && !is_lost_ && relay_->serves(claim.rank);
+    return is_served && !links_.serves(claim.rank) ? Admission::Welcome : Admission::NotHere;
+  }
   if (!hub_) return Admission::NotHere;
   return roster_.see(claim.rank) ? Admission::Welcome : Admission::RankTaken;
 }
@@ -150,6 +158,14 @@ void SocketStar::opened(Connection& connection) {
   } else if (connection.purpose() == Purpose::Join) {
     roster_.join(callers_.take(connection));
     note_joined();
+  } else if (links_.is_relay(connection)) {
+    Message attach;
+    attach.type = MessageType::Attach;
+    to_hub_.send(std::move(attach));
+    has_relay_.store(true, std::memory_order_relaxed);
+  } else if (connection.purpose() == Purpose::Relay) {
+    links_.serve(callers_.take(connection));
+    relay_->attach(connection.peer());
   }
 }
 
@@ -159,6 +175,9 @@ void SocketStar::received(Connection& connection, Message message) {
   if (&connection == to_hub_.get()) return take_from_hub(connection, std::move(message));
   if (connection.purpose() == Purpose::Join)
     return take_from_member(connection, std::move(message));
+  if (links_.is_relay(connection)) return take_from_relay(connection, std::move(message));
+  if (connection.purpose() == Purpose::Relay)
+    return take_from_served(connection, std::move(message));
   if (message.type != MessageType::Ask || !has_rank(message.topic, connection.peer()) ||
       !(hub_ || has_rank(message.topic, self_.rank)))
     return connection.close("it may only ask about topics of its own and of this rank");
@@ -169,23 +188,49 @@ void SocketStar::received(Connection& connection, Message message) {
 }
 
 void SocketStar::take_from_hub(Connection& connection, Message message) {
-  if (message.type == MessageType::Peers) {
-    return roster_.take(std::move(message));
+  if (message.type == MessageType::Relay) {
+    if (const std::uint32_t relay = spans_.relay_of(self_.rank); relay != 0 && !relay_)
+      links_.call_relay(relay, message.addresses.front());
+    return;
   }
-  Outbox out;
+  // It has said something that the hub does not have: the relay stands still.
+  if (message.type == MessageType::Inquire && links_.is_attached() && spans_.carry(message.topic) &&
+      member_.with([&](Member& member) { return member.waits_for_answer(message.topic); }))
+    leave_relay("it passes nothing on");
   const std::string fault =
-      member_.with([&](Member& member) { return member.receive(std::move(message), out); });
-  dispatch(std::move(out), {});
+      message.ranks.empty() ? give_member(std::move(message)) : pass_down(message);
   if (!fault.empty()) connection.close(fault);
 }
 
-void SocketStar::take_from_member(Connection& connection, Message message) {
-  if (message.type == MessageType::Listening) {
-    return roster_.set_address(connection.peer(),
-                               as_seen_from(connection.socket(), message.addresses.front()));
+std::string SocketStar::give_member(Message message) {
+  if (message.type == MessageType::Peers) {
+    roster_.take(std::move(message));
+    return {};
   }
   Outbox out;
-  const std::string fault = hub_->receive(connection.peer(), std::move(message), ticks_.now(), out);
+  std::string fault =
+      member_.with([&](Member& member) { return member.receive(std::move(message), out); });
+  dispatch(std::move(out), {});
+  return fault;
+}
+
+void SocketStar::take_from_member(Connection& connection, Message message) {
+  Outbox out;
+  std::string fault;
+  if (message.type == MessageType::Listening) {
+    roster_.set_address(connection.peer(),
+                        as_seen_from(connection.socket(), message.addresses.front()));
+    return tell_relay(connection.peer());
+  }
+  if (message.type == MessageType::Attach) return routes_.attach(connection.peer());
+  if (message.type == MessageType::Detach) {
+    routes_.detach(connection.peer());
+    hub_->repeat(connection.peer(), out);
+  } else if (!message.ranks.empty()) {
+    fault = take_of_several(connection, std::move(message), out);
+  } else {
+    fault = hub_->receive(connection.peer(), std::move(message), ticks_.now(), out);
+  }
   dispatch({}, std::move(out), false);
   if (!fault.empty()) connection.close(fault);
 }
@@ -213,6 +258,8 @@ void SocketStar::closed(Connection& connection, const std::string& why) {
       hub_->lose(connection.peer(), name_of(connection.peer()) + " is lost: " + why, out);
     return dispatch({}, std::move(out));
   }
+  if (links_.is_relay(connection)) return leave_relay(why);
+  if (links_.stop_serving(connection)) return stop_serving(connection.peer());
   callers_.forget(connection);
 }
 
@@ -220,6 +267,7 @@ void SocketStar::lose(const std::string& why) {
   if (is_lost_) return;
   is_lost_ = true;
   to_hub_.drop_unsent();
+  links_.close_all("the relay lost rank 0");
   Outbox out;
   member_.with([&](Member& member) { member.lose_hub(why, ticks_.now(), out); });
   dispatch(std::move(out), {});

@@ -34,8 +34,7 @@ void SocketStar::dispatch(Outbox from_member, Outbox from_hub, bool member_chang
     if (next_of_member < from_member.size()) {
       deliver_to_hub(std::move(from_member[next_of_member++]), from_hub);
     } else {
-      member_changed = member_changed || from_hub[next_of_hub].to == 0;
-      deliver_to_member(std::move(from_hub[next_of_hub++]), from_member);
+      deliver_of_hub(std::move(from_hub[next_of_hub++]), from_member, member_changed);
     }
   }
   // Waking a thread up takes longer than a message.
@@ -54,24 +53,29 @@ void SocketStar::deliver_to_hub(Outgoing outgoing, Outbox& from_hub) {
     // The member is ours: what it sends is right.
     static_cast<void>(hub_->receive(0, std::move(outgoing.message), ticks_.now(), from_hub));
   } else {
-    to_hub_.send(std::move(message));
+    send_up(std::move(message));
   }
 }
 
-void SocketStar::deliver_to_member(Outgoing outgoing, Outbox& from_member) {
-  if (outgoing.to == 0) {
-    return member_.with([&](Member& member) {
-      static_cast<void>(member.receive(std::move(outgoing.message), from_member));
-    });
-  }
-  // Before a rank votes, it knows where to ask.
-  if (outgoing.message.type == MessageType::Propose)
-    roster_.introduce(outgoing.message.topic, outgoing.to);
-  roster_.send_to(outgoing.to, outgoing.message);
+void SocketStar::deliver_of_hub(Outgoing outgoing, Outbox& from_member, bool& member_changed) {
+  const auto send = [&](std::uint32_t to, Message message) {
+    if (to == 0) {
+      member_changed = true;
+      return member_.with([&](Member& member) {
+        static_cast<void>(member.receive(std::move(message), from_member));
+      });
+    }
+    // Before a rank votes, it knows where to ask.
+    if (message.type == MessageType::Propose) roster_.introduce(message.topic, to, message.ranks);
+    roster_.send_to(to, message);
+  };
+  routes_.pass_down(
+      std::move(outgoing), [&](std::uint32_t relay) { return roster_.has_joined(relay); }, send);
 }
 
 void SocketStar::arm_tick() {
   if (stopping_) return;
+  if (relay_ && relay_->holds_messages()) return ticks_.arm(Relay::hold_seconds);
   const double idle = std::min(settings_.heartbeat_seconds, settings_.silence_seconds / 4);
   ticks_.arm(is_busy() ? std::min(busy_tick_seconds, idle) : idle);
 }
@@ -89,11 +93,17 @@ void SocketStar::tick() {
   if (ticks_.begin(time) > settings_.silence_seconds / 2) {
     for (const auto& [rank, connection] : roster_.joined()) connection->last_heard = time;
     if (to_hub_.get() != nullptr) to_hub_.get()->last_heard = time;
+    links_.check_each([&](Connection& connection) { connection.last_heard = time; });
   }
   Outbox from_hub;
   Outbox from_member;
   if (hub_) hub_->tick(time, from_hub);
   member_.with([&](Member& member) { member.tick(time, from_member); });
+  if (relay_) {
+    Outbox of_relay;
+    relay_->tick(time, of_relay);
+    send_all_up(of_relay);
+  }
   dispatch(std::move(from_member), std::move(from_hub));
   check_connections(time);
   if (!hub_ && !is_lost_ && to_hub_.get() == nullptr) {
@@ -116,6 +126,7 @@ void SocketStar::check_connections(double time) {
   };
   if (to_hub_.get() != nullptr) check(*to_hub_.get());
   for (const auto& [rank, connection] : roster_.joined()) check(*connection);
+  links_.check_each(check);
   callers_.check(time);
 }
 
@@ -127,6 +138,7 @@ void SocketStar::close_all() {
   ticks_.cancel();
   if (callers_.stop_listening() && hub_) remove_listener(settings_.address);
   peer_calls_.close_all();
+  links_.close_all("this process stops");
   if (to_hub_.get() != nullptr) to_hub_.get()->close("this process stops");
   for (const auto& [rank, connection] : roster_.joined()) connection->close("this process stops");
   callers_.close_all("this process stops");

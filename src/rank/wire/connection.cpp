@@ -177,7 +177,7 @@ void Connection::read_frames() {
 
 void Connection::send(const Message& message) {
   if (state_ != State::Open) return;
-  send_raw(writer_->seal(static_cast<std::uint16_t>(message.type), encode(message)));
+  send_raw(writer_->seal(frame_type_of(message), encode(message)));
 }
 
 void Connection::send_raw(std::vector<std::byte> bytes) {

@@ -134,8 +134,8 @@ bool read_proof(const MacKey& key, const Nonce& listener, std::span<const std::b
   proved.job = reader.number<std::uint64_t>();
   proved.rank = reader.number<std::uint32_t>();
   const auto purpose = reader.number<std::uint32_t>();
-  if (purpose != static_cast<std::uint32_t>(Purpose::Join) &&
-      purpose != static_cast<std::uint32_t>(Purpose::Ask))
+  if (purpose < static_cast<std::uint32_t>(Purpose::Join) ||
+      purpose > static_cast<std::uint32_t>(Purpose::Relay))
     return false;
   proved.purpose = static_cast<Purpose>(purpose);
   claim = proved;

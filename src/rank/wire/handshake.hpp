@@ -28,8 +28,9 @@ inline constexpr std::size_t welcome_bytes = 16;
 inline constexpr std::size_t min_secret_bytes = 16;
 
 enum class Purpose : std::uint8_t {
-  Join = 1,  ///< to be a rank of the job, for as long as the connection lasts
-  Ask = 2,   ///< to ask for a verdict
+  Join = 1,   ///< to be a rank of the job, for as long as the connection lasts
+  Ask = 2,    ///< to ask for a verdict
+  Relay = 3,  ///< to have its messages passed on, for as long as the connection lasts
 };
 
 enum class Admission : std::uint8_t { Welcome, OtherJob, NoSuchRank, RankTaken, NotHere };

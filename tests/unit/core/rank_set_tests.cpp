@@ -41,6 +41,11 @@ TEST_CASE("A set of ranks gives back what was put in, and knows what it has", "[
     CHECK(set.ascends());
     for (std::uint32_t rank = 0; rank < range + 1; ++rank)
       CHECK(set.contains(rank) == drawn.contains(rank));
+    for (std::size_t place = 0; place < list.size(); ++place)
+      CHECK(set.place_of(list[place]) == place);
+    const auto is_even = [](std::uint32_t rank) { return rank % 2 == 0; };
+    for (const std::uint32_t rank : set.filtered(is_even))
+      CHECK((is_even(rank) && drawn.contains(rank)));
     if (list.empty()) continue;
     CHECK(set.front() == list.front());
     CHECK(set.back() == list.back());

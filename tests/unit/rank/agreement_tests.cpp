@@ -9,15 +9,6 @@ using contextune::Agreement;
 using contextune::Topic;
 using contextune::Verdict;
 
-namespace {
-
-bool keeps_promise(const SimulatedRanks& ranks, const Topic& topic) {
-  const std::set<Verdict> all = ranks.verdicts(topic);
-  return !(all.contains(Verdict::Committed) && all.contains(Verdict::Aborted));
-}
-
-}  // namespace
-
 TEST_CASE("Ranks that all speak get the same decision, whatever order messages take",
           "[agreement]") {
   const auto seed = GENERATE(range(0, 20));
@@ -165,7 +156,7 @@ TEST_CASE("If rank 0 is lost and all others have voted, nobody guesses", "[agree
     ranks.steps(seed % 12);
     ranks.kill(0);
     ranks.settle();
-    REQUIRE(keeps_promise(ranks, topic));
+    REQUIRE(ranks.keeps_promise(topic));
     CHECK(ranks.seen(1, topic).verdict == ranks.seen(2, topic).verdict);
     if (ranks.seen(1, topic).verdict == Verdict::Unknown) ++unknown;
   }
@@ -231,7 +222,7 @@ TEST_CASE("No rank sees Committed where another sees Aborted, whatever is lost",
     if (ranks.random() % 2 == 0) ranks.cut(static_cast<std::uint32_t>(ranks.random() % num_ranks));
     ranks.settle();
     for (const Topic& topic : topics) {
-      REQUIRE(keeps_promise(ranks, topic));
+      REQUIRE(ranks.keeps_promise(topic));
       for (const std::uint32_t rank : topic.ranks) ++counts[ranks.seen(rank, topic).verdict];
     }
   }

@@ -13,7 +13,7 @@ using contextune::rank::LocalCoordinator;
 
 namespace {
 
-enum class Kind { Local, TwoOnOneHost, FourThatSpin, ThreeOverTcp, ThreeGathered };
+enum class Kind { Local, TwoOnOneHost, FourThatSpin, ThreeOverTcp, ThreeGathered, EightWithRelays };
 
 // Only one test of this process at a time listens there.
 int free_port() {
@@ -29,6 +29,7 @@ Ranks make(Kind kind) {
     return ranks;
   }
   if (kind == Kind::ThreeGathered) return make_gathered_ranks();
+  if (kind == Kind::EightWithRelays) return make_relayed_ranks(8);
   auto settings = test_settings(kind == Kind::TwoOnOneHost   ? 2
                                 : kind == Kind::FourThatSpin ? 4
                                                              : 3);
@@ -39,7 +40,7 @@ Ranks make(Kind kind) {
 
 Kind any_kind() {
   return GENERATE(Kind::Local, Kind::TwoOnOneHost, Kind::FourThatSpin, Kind::ThreeOverTcp,
-                  Kind::ThreeGathered);
+                  Kind::ThreeGathered, Kind::EightWithRelays);
 }
 
 Topic topic_of_all(const Ranks& ranks, std::uint64_t question = 1) {
@@ -160,7 +161,8 @@ TEST_CASE("A part of a mebibyte is no trouble", "[conformance]") {
 }
 
 TEST_CASE("What cannot be sent is aborted, on all ranks", "[conformance]") {
-  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::ThreeOverTcp, Kind::ThreeGathered));
+  Ranks ranks = make(
+      GENERATE(Kind::TwoOnOneHost, Kind::ThreeOverTcp, Kind::ThreeGathered, Kind::EightWithRelays));
   const Topic topic = topic_of_all(ranks);
   ranks[0]->say(topic, join_parts, bytes_of("x"), 0.2);
   ranks[1]->say(topic, join_parts, contextune::Payload(std::size_t{9} << 20U), 0.2);
@@ -178,8 +180,8 @@ TEST_CASE("A group agrees without those that are not in it", "[conformance]") {
 }
 
 TEST_CASE("Who does not come in time is named, and hears the same when he comes", "[conformance]") {
-  Ranks ranks = make(
-      GENERATE(Kind::TwoOnOneHost, Kind::FourThatSpin, Kind::ThreeOverTcp, Kind::ThreeGathered));
+  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::FourThatSpin, Kind::ThreeOverTcp,
+                              Kind::ThreeGathered, Kind::EightWithRelays));
   // Once they all know each other, nobody else is late.
   const Topic met = topic_of_all(ranks, 1);
   for (const auto& rank : ranks) rank->say(met, join_parts, bytes_of("x"), long_enough);

@@ -1,13 +1,10 @@
-#include <asio.hpp>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "by_hand.hpp"
 #include "catch.hpp"
 #include "mentions.hpp"
-#include "rank/wire/connection.hpp"
-#include "rank/wire/endpoint.hpp"
 #include "several_ranks.hpp"
 
 using contextune::Topic;
@@ -25,63 +22,6 @@ Message about(MessageType type, const Topic& topic) {
   return message;
 }
 
-/// A rank, played by hand.
-class ByHand final : public ConnectionOwner {
- public:
-  explicit ByHand(const SocketSettings& settings, std::uint32_t rank = 1)
-      : settings_(settings),
-        self_{key_of_secret(settings.secret), number_of_job(settings.job), rank,
-              settings.num_ranks} {}
-
-  std::shared_ptr<Connection> call(Purpose purpose) {
-    Endpoint endpoint;
-    std::string error;
-    REQUIRE(find_endpoint(settings_.address, endpoint, error));
-    int socket = -1;
-    while (socket < 0) socket = start_connecting(endpoint, error);
-    auto connection = std::make_shared<Connection>(loop_, socket, self_, *this);
-    connection->call(0, purpose);
-    run_until([&] { return connection->is_open() || end_; });
-    REQUIRE_FALSE(end_);
-    return connection;
-  }
-  /// The next message of the type; nothing: the connection ended before.
-  std::optional<Message> next(MessageType type) {
-    last_.reset();
-    run_until([&] { return end_ || (last_ && last_->type == type); });
-    return end_ ? std::nullopt : last_;
-  }
-  void forget_end() { end_ = false; }
-
-  Admission admit(const Claim&) override { return Admission::NotHere; }
-  void opened(Connection&) override {}
-  void received(Connection&, Message message) override {
-    if (message.type == MessageType::Peers) {
-      epoch = message.epoch;
-      introductions.push_back(message);
-    }
-    last_ = std::move(message);
-  }
-  void closed(Connection&, const std::string&) override { end_ = true; }
-
-  std::uint64_t epoch = 0;
-  std::vector<Message> introductions;
-
- private:
-  void run_until(const std::function<bool()>& is_done) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!is_done() && std::chrono::steady_clock::now() < until)
-      loop_.run_one_for(std::chrono::milliseconds(20));
-    REQUIRE(is_done());
-  }
-
-  SocketSettings settings_;
-  Identity self_;
-  asio::io_context loop_;
-  std::optional<Message> last_;
-  bool end_ = false;
-};
-
 }  // namespace
 
 // What a process that took the place of a lost rank 0 does not know, the lost one may have
@@ -91,10 +31,7 @@ TEST_CASE("Rank 0 answers those only who ask about its own time", "[epoch]") {
   SocketCoordinator hub(of_rank(settings, 0), test_deciders());
   ByHand rank_1(settings);
   const auto joined = rank_1.call(Purpose::Join);
-  Message listening;
-  listening.type = MessageType::Listening;
-  listening.addresses = {"unix:nowhere"};
-  joined->send(listening);
+  rank_1.tell_address(*joined, "unix:nowhere");
   Message say = about(MessageType::Say, first_question);
   say.kind = join_parts;
   say.seconds = long_enough;
@@ -143,10 +80,7 @@ TEST_CASE("A rank hears once where those listen that it agrees with, whoever joi
   };
   const auto join = [](ByHand& rank, const std::string& address) {
     auto joined = rank.call(Purpose::Join);
-    Message listening;
-    listening.type = MessageType::Listening;
-    listening.addresses = {address};
-    joined->send(listening);
+    rank.tell_address(*joined, address);
     return joined;
   };
   const auto joined_1 = join(rank_1, "unix:first");

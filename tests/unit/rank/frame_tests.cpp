@@ -110,6 +110,44 @@ TEST_CASE("Messages of every type come out as they went in", "[frame]") {
   }
 }
 
+TEST_CASE("Messages of several ranks come out as they went in, where a relay passes them on",
+          "[frame]") {
+  for (auto type = 1; type <= static_cast<int>(last_message_type); ++type) {
+    Message message = part();
+    message.type = static_cast<MessageType>(type);
+    message.ranks = {message.topic.ranks.front(), message.topic.ranks.back()};
+    message.parts = {{std::byte{1}}, {}};
+    message.waits = {1.5, 0};
+    message.addresses.assign(message.type == MessageType::Peers ? message.topic.ranks.size() : 1,
+                             "unix:x");
+    Message back;
+    std::string error;
+    CAPTURE(type);
+    const bool is_read = decode({frame_type_of(message), encode(message)}, 4, back, error);
+    CHECK(is_read == (is_relayed_up(message.type) || is_relayed_down(message.type)));
+    if (!is_read) continue;
+    CHECK(back.ranks == message.ranks);
+    CHECK(encode(back) == encode(message));
+    const Message second = one_of(back, 1);
+    CHECK(second.ranks.empty());
+    if (message.type == MessageType::Say) CHECK(second.payload.empty());
+    if (message.type == MessageType::Propose) CHECK(second.seconds == 0);
+    CHECK(some_of(back, {message.ranks.front()}).ranks ==
+          contextune::RankSet{message.ranks.front()});
+  }
+}
+
+TEST_CASE("A message of ranks that are not its topic's is refused", "[frame]") {
+  Message message = part();
+  message.type = MessageType::Vote;
+  message.topic.ranks = {0, 2};
+  message.ranks = {0, 1};
+  Message back;
+  std::string error;
+  CHECK_FALSE(decode({frame_type_of(message), encode(message)}, 4, back, error));
+  CHECK(mentions(error, "rank 1 is not one of the topic's ranks"));
+}
+
 TEST_CASE("A frame cut off at any byte is not a frame yet, and no error", "[frame]") {
   const auto bytes = sealed(part());
   for (std::size_t size = 0; size < bytes.size(); ++size)

@@ -58,19 +58,46 @@ struct Job {
 
 }  // namespace
 
-TEST_CASE("Thousands of ranks agree by six messages each, whose length does not grow",
-          "[many_ranks]") {
+TEST_CASE(
+    "Of thousands of ranks, rank 0 exchanges six messages with each of its span and each relay",
+    "[many_ranks]") {
   constexpr std::uint32_t num_ranks = 4096;
+  constexpr std::uint32_t span = 64;
   Job job(num_ranks);
   job.say(0, num_ranks);
   job.star.run();
   CHECK(job.num_told == num_ranks);
   CHECK(job.verdicts == std::set{Verdict::Committed});
-  CHECK(job.star.traffic().messages == 6 * (num_ranks - 1));
-  Job small(4);
-  small.say(0, 4);
-  small.star.run();
-  CHECK(job.star.traffic().bytes / (num_ranks - 1) == small.star.traffic().bytes / 3);
+  CHECK(job.star.traffic().messages == 6 * (span - 1 + num_ranks / span - 1));
+  CHECK(job.star.traffic().passed_on == 6 * (num_ranks - span - (num_ranks / span - 1)));
+  CHECK(job.star.hub().num_topics() == 0);
+}
+
+TEST_CASE("Without relays, messages are as long among many ranks as among few", "[many_ranks]") {
+  Job many(32);
+  many.say(0, 32);
+  many.star.run();
+  Job few(4);
+  few.say(0, 4);
+  few.star.run();
+  CHECK(many.star.traffic().messages == 6 * 31);
+  CHECK(many.star.traffic().bytes / 31 == few.star.traffic().bytes / 3);
+}
+
+TEST_CASE("A relay among thousands of ranks that dies holds up none of the others",
+          "[many_ranks]") {
+  constexpr std::uint32_t num_ranks = 1024;
+  constexpr std::uint32_t relay = 64;
+  Job job(num_ranks);
+  job.topic.ranks = job.topic.ranks.filtered([](std::uint32_t rank) { return rank != relay; });
+  const double dies_at = GENERATE(0.0, 0.0001, 0.0003, 0.0006, 0.001);
+  job.star.kill(dies_at, relay);
+  job.say(0, relay);
+  job.say(relay + 1, num_ranks);
+  job.star.run();
+  CHECK(job.num_told == num_ranks - 1);
+  CHECK(job.verdicts == std::set{Verdict::Committed});
+  CHECK(job.last_told_at < 0.1);
   CHECK(job.star.hub().num_topics() == 0);
 }
 

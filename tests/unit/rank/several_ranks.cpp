@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <span>
 #include <stdexcept>
+#include <thread>
 
 #include "core/coordination/coordinator.hpp"
 #include "core/coordination/lockstep.hpp"
@@ -87,4 +89,23 @@ Ranks make_ranks(const SocketSettings& settings) {
   for (std::uint32_t rank = 0; rank < settings.num_ranks; ++rank)
     ranks.push_back(std::make_unique<SocketCoordinator>(of_rank(settings, rank), test_deciders()));
   return ranks;
+}
+
+Ranks make_relayed_ranks(std::uint32_t num_ranks) {
+  SocketSettings settings = test_settings(num_ranks);
+  settings.fewest_relayed_ranks = fewest_relayed;
+  Ranks ranks = make_ranks(settings);
+  const contextune::rank::RelaySpans spans(num_ranks, fewest_relayed);
+  for (const auto& rank : ranks)
+    if (spans.relay_of(rank->rank()) != 0 && !spans.is_relay(rank->rank()))
+      wait_for_relay(*rank, true);
+  return ranks;
+}
+
+void wait_for_relay(const contextune::Coordinator& rank, bool has_one) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(long_enough);
+  while (dynamic_cast<const SocketCoordinator&>(rank).has_relay() != has_one) {
+    if (std::chrono::steady_clock::now() > until) throw std::runtime_error("a rank has no relay");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }

@@ -32,5 +32,12 @@ using Ranks = std::vector<std::unique_ptr<contextune::Coordinator>>;
 
 [[nodiscard]] Ranks make_ranks(const contextune::rank::SocketSettings& settings);
 
+/// Ranks of which each span of four but the first has a relay, and is attached to it.
+[[nodiscard]] Ranks make_relayed_ranks(std::uint32_t num_ranks);
+/// Waits until the rank has a relay, or has none.
+void wait_for_relay(const contextune::Coordinator& rank, bool has_one);
+/// Fewer than this are not relayed in those tests.
+inline constexpr std::uint32_t fewest_relayed = 5;
+
 /// Of all ranks, below which no test comes.
 inline constexpr double long_enough = 20;

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <span>
 
+#include "catch.hpp"
+
 using contextune::Agreement;
 using contextune::Payload;
 using contextune::Topic;
@@ -22,13 +24,39 @@ Deciders joining() {
 
 }  // namespace
 
-SimulatedRanks::SimulatedRanks(std::uint32_t num_ranks, std::uint64_t seed)
+SimulatedRanks::SimulatedRanks(std::uint32_t num_ranks, std::uint64_t seed,
+                               std::uint32_t fewest_relayed)
     : random_(seed),
+      spans_(num_ranks, fewest_relayed),
+      routes_(num_ranks, spans_),
+      relays_(num_ranks),
+      attached_(num_ranks, false),
+      has_called_relay_(num_ranks, false),
       hub_(joining(), 5, num_ranks),
       alive_(num_ranks, true),
       linked_(num_ranks, true),
       hidden_(num_ranks, false) {
   for (std::uint32_t rank = 0; rank < num_ranks; ++rank) members_.emplace_back(rank, num_ranks, 5);
+  for (std::uint32_t rank = 0; rank < num_ranks; ++rank)
+    if (spans_.is_relay(rank)) relays_[rank].emplace(rank, spans_);
+}
+
+void SimulatedRanks::attach(std::uint32_t rank) {
+  const std::uint32_t relay = spans_.relay_of(rank);
+  if (relay == 0 || relay == rank || has_called_relay_[rank] || !alive_[rank] || !alive_[relay] ||
+      !linked_[rank] || !linked_[relay])
+    return;
+  has_called_relay_[rank] = attached_[rank] = true;
+  relays_[relay]->attach(rank);
+  Message message;
+  message.type = MessageType::Attach;
+  send_to_hub(rank, std::move(message));
+}
+
+void SimulatedRanks::cut_off_relay(std::uint32_t rank) {
+  if (!attached_[rank]) return;
+  break_link(Kind::ToRelay, rank, Kind::RelaySeesEnd);
+  break_link(Kind::FromRelay, rank, Kind::SeesEndOfRelay);
 }
 
 void SimulatedRanks::say(std::uint32_t rank, const Topic& topic, double seconds) {
@@ -103,6 +131,9 @@ void SimulatedRanks::pass_time(double seconds) {
     Outbox out;
     members_[rank].tick(now_, out);
     send(rank, std::move(out));
+    Outbox of_relay;
+    if (relays_[rank]) relays_[rank]->tick(now_, of_relay);
+    send_of_relay(rank, std::move(of_relay));
   }
   look();
 }
@@ -110,6 +141,8 @@ void SimulatedRanks::pass_time(double seconds) {
 void SimulatedRanks::kill(std::uint32_t rank) {
   if (!alive_[rank]) return;
   alive_[rank] = false;
+  if (attached_[rank]) break_link(Kind::ToRelay, rank, Kind::RelaySeesEnd);
+  if (relays_[rank]) stop_relaying(rank);
   if (rank != 0) return break_link(Kind::ToHub, rank, Kind::HubSeesEnd);
   for (std::uint32_t other = 1; other < members_.size(); ++other)
     break_link(Kind::ToMember, other, Kind::MemberSeesEnd);
@@ -124,62 +157,154 @@ void SimulatedRanks::cut(std::uint32_t rank) {
 
 // Some of what was sent still arrives, then the end.
 void SimulatedRanks::break_link(Kind kind, std::uint32_t rank, Kind end) {
-  if (!linked_[rank]) return;
+  if ((kind == Kind::ToHub || kind == Kind::ToMember) && !linked_[rank]) return;
   auto& queue = links_[{kind, rank, 0}];
   queue.resize(random_() % (queue.size() + 1));
   queue.push_back({end, {}});
 }
 
+void SimulatedRanks::stop_relaying(std::uint32_t relay) {
+  for (std::uint32_t rank = 0; rank < members_.size(); ++rank)
+    if (attached_[rank] && spans_.relay_of(rank) == relay)
+      break_link(Kind::FromRelay, rank, Kind::SeesEndOfRelay);
+}
+
 void SimulatedRanks::send(std::uint32_t from_member, Outbox out) {
   for (Outgoing& outgoing : out) {
-    if (outgoing.message.type == MessageType::Ask) {
-      links_[{Kind::Ask, from_member, outgoing.to}].push_back(
-          {Kind::Ask, std::move(outgoing.message)});
+    Message& message = outgoing.message;
+    if (message.type == MessageType::Ask) {
+      links_[{Kind::Ask, from_member, outgoing.to}].push_back({Kind::Ask, std::move(message)});
     } else if (from_member == 0) {
       Outbox more;
-      static_cast<void>(hub_.receive(0, std::move(outgoing.message), now_, more));
+      static_cast<void>(hub_.receive(0, std::move(message), now_, more));
       send_of_hub(std::move(more));
-    } else if (linked_[from_member]) {
-      links_[{Kind::ToHub, from_member, 0}].push_back({Kind::ToHub, std::move(outgoing.message)});
+    } else if (!is_relayed_up(message.type) || !spans_.carry(message.topic)) {
+      send_to_hub(from_member, std::move(message));
+    } else if (attached_[from_member]) {
+      links_[{Kind::ToRelay, from_member, 0}].push_back({Kind::ToRelay, std::move(message)});
+    } else if (relays_[from_member]) {
+      Outbox of_relay;
+      static_cast<void>(
+          relays_[from_member]->pass_up(from_member, std::move(message), now_, of_relay));
+      send_of_relay(from_member, std::move(of_relay));
+    } else {
+      send_to_hub(from_member, std::move(message));
     }
   }
 }
 
+void SimulatedRanks::send_of_relay(std::uint32_t relay, Outbox out) {
+  for (Outgoing& outgoing : out) send_to_hub(relay, std::move(outgoing.message));
+}
+
+void SimulatedRanks::send_to_hub(std::uint32_t from, Message message) {
+  if (linked_[from]) links_[{Kind::ToHub, from, 0}].push_back({Kind::ToHub, std::move(message)});
+}
+
 void SimulatedRanks::send_of_hub(Outbox out) {
   for (Outgoing& outgoing : out) {
-    if (outgoing.to == 0) {
-      Outbox more;
-      static_cast<void>(members_[0].receive(std::move(outgoing.message), more));
-      send(0, std::move(more));
-    } else if (linked_[outgoing.to]) {
-      links_[{Kind::ToMember, outgoing.to, 0}].push_back(
-          {Kind::ToMember, std::move(outgoing.message)});
+    routes_.pass_down(
+        std::move(outgoing), [&](std::uint32_t relay) { return linked_[relay]; },
+        [&](std::uint32_t to, Message message) {
+          if (to == 0) return give(0, std::move(message));
+          if (linked_[to])
+            links_[{Kind::ToMember, to, 0}].push_back({Kind::ToMember, std::move(message)});
+        });
+  }
+}
+
+void SimulatedRanks::give(std::uint32_t at, Message message) {
+  Outbox out;
+  const std::string fault = members_[at].receive(std::move(message), out);
+  REQUIRE(fault == "");
+  send(at, std::move(out));
+}
+
+void SimulatedRanks::take_at_hub(std::uint32_t from, Message message) {
+  Outbox out;
+  std::string fault;
+  if (message.type == MessageType::Attach) {
+    routes_.attach(from);
+  } else if (message.type == MessageType::Detach) {
+    routes_.detach(from);
+    hub_.repeat(from, out);
+  } else if (message.ranks.empty()) {
+    fault = hub_.receive(from, std::move(message), now_, out);
+  } else if (const auto ranks = routes_.spoken_for(from, message.ranks); !ranks.empty()) {
+    fault = hub_.receive(from, some_of(message, ranks), now_, out);
+  }
+  REQUIRE(fault == "");
+  send_of_hub(std::move(out));
+}
+
+void SimulatedRanks::take_of_hub(std::uint32_t at, Message message) {
+  if (message.type == MessageType::Inquire && attached_[at] && spans_.carry(message.topic) &&
+      members_[at].waits_for_answer(message.topic))
+    leave_relay(at);
+  if (message.ranks.empty()) return give(at, std::move(message));
+  Outbox out;
+  REQUIRE(relays_[at]->pass_down(message, out) == "");
+  for (Outgoing& outgoing : out) {
+    if (outgoing.to == at) {
+      give(at, std::move(outgoing.message));
+    } else {
+      links_[{Kind::FromRelay, outgoing.to, 0}].push_back(
+          {Kind::FromRelay, std::move(outgoing.message)});
     }
   }
+}
+
+void SimulatedRanks::leave_relay(std::uint32_t rank) {
+  if (!attached_[rank]) return;
+  attached_[rank] = false;
+  links_.erase({Kind::FromRelay, rank, 0});
+  break_link(Kind::ToRelay, rank, Kind::RelaySeesEnd);
+  if (!members_[rank].lost().empty()) return;
+  Message message;
+  message.type = MessageType::Detach;
+  send_to_hub(rank, std::move(message));
+  Outbox out;
+  members_[rank].repeat(out);
+  send(rank, std::move(out));
 }
 
 void SimulatedRanks::deliver(const Link& link, Item item) {
   Outbox out;
   const bool to_hub = item.kind == Kind::ToHub || item.kind == Kind::HubSeesEnd;
-  const std::uint32_t at = to_hub ? 0 : link.kind == Kind::Ask ? link.b : link.a;
+  const std::uint32_t at = to_hub                       ? 0
+                           : link.kind == Kind::Ask     ? link.b
+                           : link.kind == Kind::ToRelay ? spans_.relay_of(link.a)
+                                                        : link.a;
   if (link.kind == Kind::Ask && (!alive_[at] || hidden_[at])) {
     links_[{Kind::Tell, link.a, link.b}].push_back({Kind::Unreachable, {}});
     return;
   }
   if (!alive_[at]) return;
+  if (to_hub || item.kind == Kind::ToMember) ++num_hub_messages_;
   switch (item.kind) {
     case Kind::ToHub:
-      static_cast<void>(hub_.receive(link.a, std::move(item.message), now_, out));
-      return send_of_hub(std::move(out));
+      return take_at_hub(link.a, std::move(item.message));
     case Kind::HubSeesEnd:
       hub_.lose(link.a, "lost", out);
       return send_of_hub(std::move(out));
     case Kind::ToMember:
-      static_cast<void>(members_[at].receive(std::move(item.message), out));
-      return send(at, std::move(out));
+      return take_of_hub(at, std::move(item.message));
     case Kind::MemberSeesEnd:
       members_[at].lose_hub("lost", now_, out);
+      if (relays_[at]) stop_relaying(at);
+      leave_relay(at);
       return send(at, std::move(out));
+    case Kind::ToRelay:
+      REQUIRE(relays_[at]->pass_up(link.a, std::move(item.message), now_, out) == "");
+      return send_of_relay(at, std::move(out));
+    case Kind::RelaySeesEnd:
+      relays_[at]->detach(link.a, out);
+      return send_of_relay(at, std::move(out));
+    case Kind::FromRelay:
+      // Nothing is read any more of a connection that this end has closed.
+      return attached_[at] ? give(at, std::move(item.message)) : void();
+    case Kind::SeesEndOfRelay:
+      return leave_relay(at);
     case Kind::Ask: {
       Message tell = at == 0 ? hub_.asked(link.a, item.message.topic, out)
                              : members_[at].asked(link.a, item.message.topic, out);
@@ -211,4 +336,9 @@ std::set<Verdict> SimulatedRanks::verdicts(const Topic& topic) const {
   std::set<Verdict> all;
   for (const std::uint32_t rank : topic.ranks) all.insert(seen(rank, topic).verdict);
   return all;
+}
+
+bool SimulatedRanks::keeps_promise(const Topic& topic) const {
+  const std::set<Verdict> all = verdicts(topic);
+  return !(all.contains(Verdict::Committed) && all.contains(Verdict::Aborted));
 }

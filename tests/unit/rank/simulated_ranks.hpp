@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -11,12 +12,21 @@
 
 #include "rank/members/agreement_hub.hpp"
 #include "rank/members/agreement_member.hpp"
+#include "rank/members/agreement_relay.hpp"
+#include "rank/members/relay_routes.hpp"
+#include "rank/members/relay_spans.hpp"
 
-/// Members and a hub in one thread, with links that a seed orders: what is delivered next, which
-/// rank dies, which link breaks and how much of what was sent still arrives.
+/// Members, relays and a hub in one thread, with links that a seed orders: what is delivered next,
+/// which rank dies, which link breaks and how much of what was sent still arrives.
 class SimulatedRanks {
  public:
-  SimulatedRanks(std::uint32_t num_ranks, std::uint64_t seed);
+  SimulatedRanks(std::uint32_t num_ranks, std::uint64_t seed,
+                 std::uint32_t fewest_relayed = contextune::rank::RelaySpans::fewest_ranks);
+
+  /// From now on its relay passes on what the rank says, if it has one that lives.
+  void attach(std::uint32_t rank);
+  /// Breaks the connection between the rank and its relay.
+  void cut_off_relay(std::uint32_t rank);
 
   void say(std::uint32_t rank, const contextune::Topic& topic, double seconds = 10);
   void withdraw(std::uint32_t rank, const contextune::Topic& topic);
@@ -44,9 +54,13 @@ class SimulatedRanks {
                                            const contextune::Topic& topic) const;
   /// What its ranks were told, each once.
   [[nodiscard]] std::set<contextune::Verdict> verdicts(const contextune::Topic& topic) const;
+  /// No rank was told that it is committed while another was told that it is aborted.
+  [[nodiscard]] bool keeps_promise(const contextune::Topic& topic) const;
   [[nodiscard]] std::size_t num_topics_at_hub() const { return hub_.num_topics(); }
   /// That have been delivered.
   [[nodiscard]] std::size_t num_messages() const { return num_messages_; }
+  /// Of those, that rank 0 sent or received.
+  [[nodiscard]] std::size_t num_hub_messages() const { return num_hub_messages_; }
   [[nodiscard]] std::uint64_t random() { return random_(); }
 
  private:
@@ -57,7 +71,11 @@ class SimulatedRanks {
     Tell,
     Unreachable,
     HubSeesEnd,
-    MemberSeesEnd
+    MemberSeesEnd,
+    ToRelay,
+    FromRelay,
+    RelaySeesEnd,
+    SeesEndOfRelay
   };
   struct Link {
     Kind kind;
@@ -71,6 +89,13 @@ class SimulatedRanks {
   };
 
   void send(std::uint32_t from_member, contextune::rank::Outbox out);
+  void send_to_hub(std::uint32_t from, contextune::rank::Message message);
+  void send_of_relay(std::uint32_t relay, contextune::rank::Outbox out);
+  void take_at_hub(std::uint32_t from, contextune::rank::Message message);
+  void take_of_hub(std::uint32_t at, contextune::rank::Message message);
+  void give(std::uint32_t at, contextune::rank::Message message);
+  void leave_relay(std::uint32_t rank);
+  void stop_relaying(std::uint32_t relay);
   void send_of_hub(contextune::rank::Outbox out);
   void deliver(const Link& link, Item item);
   void break_link(Kind kind, std::uint32_t rank, Kind end);
@@ -79,6 +104,12 @@ class SimulatedRanks {
   std::mt19937_64 random_;
   double now_ = 0;
   std::size_t num_messages_ = 0;
+  std::size_t num_hub_messages_ = 0;
+  contextune::rank::RelaySpans spans_;
+  contextune::rank::RelayRoutes routes_;
+  std::vector<std::optional<contextune::rank::Relay>> relays_;
+  std::vector<bool> attached_;
+  std::vector<bool> has_called_relay_;
   contextune::rank::Hub hub_;
   std::vector<contextune::rank::Member> members_;
   std::vector<bool> alive_;
