@@ -48,6 +48,8 @@ class Roster {
   /// Tells a rank where those of the topic listen, if it has not been told that.
   /// @param through a relay, that tells those ranks; empty: the rank itself
   void introduce(const Topic& topic, std::uint32_t to, const RankSet& through);
+  /// What the rank was told may have been lost.
+  void forget_introductions(std::uint32_t rank) { introduced_.erase(rank); }
 
  private:
   Joined joined_;

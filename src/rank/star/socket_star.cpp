@@ -225,6 +225,7 @@ void SocketStar::take_from_member(Connection& connection, Message message) {
   if (message.type == MessageType::Attach) return routes_.attach(connection.peer());
   if (message.type == MessageType::Detach) {
     routes_.detach(connection.peer());
+    roster_.forget_introductions(connection.peer());
     hub_->repeat(connection.peer(), out);
   } else if (!message.ranks.empty()) {
     fault = take_of_several(connection, std::move(message), out);

@@ -11,7 +11,7 @@ using namespace simnccl;
 
 namespace {
 
-constexpr int most_ranks = 32;
+constexpr int most_ranks = 128;
 
 void apply(CommunicatorPlan& plan, const ncclConfig_t* config) {
   if (config == nullptr) return;
@@ -48,7 +48,7 @@ void make(ncclComm& handle, const CommunicatorPlan& plan) {
 ncclResult_t init(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank, int device,
                   const ncclConfig_t* config) {
   require(comm != nullptr && nranks >= 1 && nranks <= most_ranks && rank >= 0 && rank < nranks,
-          ncclInvalidArgument, "simnccl makes communicators of 1 to 32 ranks");
+          ncclInvalidArgument, "simnccl makes communicators of 1 to 128 ranks");
   CommunicatorPlan plan;
   plan.id = id;
   plan.ranks = nranks;

@@ -108,7 +108,8 @@ std::vector<std::string> Communicator::exchange(std::uint64_t tag, std::string_v
   });
   while (first_missing() < ranks()) {
     if (aborted()) throw Error{ncclInternalError, "aborted while it waited for other ranks"};
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    // Many ranks have few processors, which those need that have not come yet.
+    std::this_thread::sleep_for(std::chrono::microseconds(50 + 5 * ranks()));
   }
   std::vector<std::string> all;
   for (int other = 0; other < ranks(); ++other)
