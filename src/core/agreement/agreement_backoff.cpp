@@ -6,10 +6,11 @@
 namespace contextune {
 namespace {
 
-// Each time the room for an answer doubles. Quick entries are through with so many before another
-// rank has started: then as long as a rank may be kept waiting, too.
+// After each of so many refusals in a row a rank asks again, with twice the margin. Where entries
+// are short, all of these pass before another rank has started. A rank that was overtaken therefore
+// also goes on asking for as long as it may be kept waiting.
 constexpr int most_refusals = 12;
-// Once there are winners: what comes after them may be this rank's alone.
+// The same once there are winners, when the question may concern this rank alone.
 constexpr int most_late_refusals = 4;
 constexpr std::uint64_t first_margin = 4;
 constexpr std::uint64_t most_margin = 4096;

@@ -178,10 +178,10 @@ class RegionTuning {
   /// plan said so. May come entries later, in any order. Unknown or repeated passes are ignored.
   virtual void add_result(const PassResult& result, double now) = 0;
 
-  /// Takes the time spent for this tuning beside the work of its passes, such as the opening of a
-  /// timer. Where passes are bounded, it counts as a cost of trials.
-  /// @param pass whose results have not come, and in which a trial did what it does once only, as a
-  ///        collective that connects: it has no time then
+  /// Adds time that this tuning took beside the work of its passes, such as opening a timer. Where
+  /// passes are bounded, it counts as a cost of trials.
+  /// @param pass the pass that a trial held up with work that it does only once, as a collective
+  ///        that connects: that trial has no time. No effect once the pass has its results.
   virtual void spend(double seconds, std::optional<PassId> pass = std::nullopt) = 0;
 
   /// Whether the next begin_pass may depend on results that have not come. To ask the GPU's clock

@@ -215,8 +215,8 @@ Submission SubmissionSearch::plan_screened(std::uint64_t block) {
 }
 
 Submission SubmissionSearch::plan_pair(std::uint64_t block) {
-  // Results are late: pairs of the look after the next are begun rather than none, and all that
-  // there may be where they cost nothing.
+  // Results come some blocks late. Rather than idle until the next look, the search begins pairs
+  // for the look after it, too; where pairs risk nothing, it begins all that there may be.
   const bool is_free = risk_of(step_.candidate) + risk_of(step_.against) == 0;
   const std::size_t all = even_pairs(limits_.max_pairs);
   const std::size_t most =

@@ -16,12 +16,12 @@ class MemoryChanges {
   /// @param missed the frontend's word of that name; null: there is no frontend
   explicit MemoryChanges(const std::uint32_t* missed) noexcept;
 
-  /// Grows with every change, but where it is NCCL's alone.
+  /// Grows with every change, except those of NCCL's own memory.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
   }
-  /// Another one after every change of what is outside of the device. On the device that got memory
-  /// first, what comes and goes there is no change.
+  /// Differs after every change of the memory outside of `device`. The device that got memory first
+  /// leaves its own allocations out; for any other, this differs after every change.
   [[nodiscard]] std::uint64_t outside_version(int device) const noexcept {
     if (device == first_device_.load(std::memory_order_acquire))
       return outside_version_.load(std::memory_order_acquire) << 1U;
