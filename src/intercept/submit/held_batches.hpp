@@ -61,6 +61,7 @@ class HeldBatches {
   [[nodiscard]] CUresult take_failure() noexcept { return std::exchange(failure_, CUDA_SUCCESS); }
 
  private:
+  std::array<LaunchBatch, 2> batches_;  ///< first: the pointers below take its places
   LaunchBatch* held_ = &batches_[0];
   LaunchBatch* handed_ = &batches_[1];
   LaunchStream stream_;  ///< of what is held
@@ -68,7 +69,6 @@ class HeldBatches {
   bool is_handing_over_ = false;
   CUresult failure_ = CUDA_SUCCESS;
   std::condition_variable handed_over_;
-  std::array<LaunchBatch, 2> batches_;
 };
 
 }  // namespace contextune::intercept
