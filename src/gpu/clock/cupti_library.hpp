@@ -21,6 +21,7 @@ struct CuptiLibrary {
   X(cuptiActivitySetAttribute) X(cuptiActivityEnableDriverApi)                                \
   X(cuptiActivityEnableRuntimeApi) X(cuptiGetVersion)
 // clang-format on
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define CONTEXTUNE_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
   CONTEXTUNE_CUPTI_REQUIRED(CONTEXTUNE_CUPTI_MEMBER)
   CONTEXTUNE_CUPTI_OPTIONAL(CONTEXTUNE_CUPTI_MEMBER)

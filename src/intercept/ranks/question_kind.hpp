@@ -2,13 +2,11 @@
 
 #include <cstdint>
 
-namespace contextune::intercept {
-
 /// The kinds of questions that ranks ask one another, as the coordinator numbers its deciders.
-namespace question_kind {
+namespace contextune::intercept::question_kind {
+
 inline constexpr std::uint32_t batch = 1;     ///< GroupPlanners
 inline constexpr std::uint32_t domain = 2;    ///< DomainPlanner
 inline constexpr std::uint32_t lockstep = 3;  ///< Lockstep
-}  // namespace question_kind
 
-}  // namespace contextune::intercept
+}  // namespace contextune::intercept::question_kind

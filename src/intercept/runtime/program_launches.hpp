@@ -61,7 +61,7 @@ class ProgramLaunches {
                                          LaunchRegion& found) noexcept;
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
   /// Whichever launch hears first that the context is in error tells what was in flight.
-  CUresult after_launch(CUresult result) const noexcept {
+  [[nodiscard]] CUresult after_launch(CUresult result) const noexcept {
     if (result != CUDA_SUCCESS && is_sticky_error(result)) services_.broke(result);
     return result;
   }

@@ -103,8 +103,7 @@ class SiteTable {
     log::SiteFacts facts;
     facts.provider = "tunable";
     facts.pruned = given.pruned;
-    return named(std::move(spec), std::move(facts), given.unusable, given.timed_as_span,
-                 given.build);
+    return named(std::move(spec), facts, given.unusable, given.timed_as_span, given.build);
   }
   /// The same of a collective.
   /// @param default_choice what the library takes by itself, for the log
@@ -114,7 +113,7 @@ class SiteTable {
     log::SiteFacts facts;
     facts.provider = "collective";
     facts.default_choice = std::move(default_choice);
-    return named(std::move(spec), std::move(facts), unusable);
+    return named(std::move(spec), facts, unusable);
   }
 
   [[nodiscard]] bool has_builds() const noexcept {

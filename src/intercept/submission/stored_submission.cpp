@@ -45,7 +45,8 @@ void StoredSubmission::set_in_flight(const std::vector<Submission>& submissions)
 bool StoredSubmission::save(SubmissionState state, SubmittedKernels::Images images) {
   if (!program_) return false;
   bool forgets = false;
-  auto& [read, unread] = images;
+  std::vector<std::uint64_t>& read = images.read;
+  const std::vector<std::uint64_t>& unread = images.unread;
   if (!read.empty() || !unread.empty()) {
     // After the last run, winners are used as they were shown.
     state.lacks_images = !unread.empty() && state.runs < max_runs_;

@@ -43,7 +43,7 @@ bool HoldableLaunches::is_plain(const LaunchStream& stream) noexcept {
 }
 
 void HoldableLaunches::accept(const contextune_launch& call, SubmittedKernel& kernel,
-                              std::uint64_t shapes) {
+                              std::uint64_t shapes) const {
   if (shapes_ != shapes) return;
   if (std::exchange(kernel.accepted_at, shapes) != shapes)
     std::erase_if(kernel.accepted, [](const auto& one) { return one.shared_bytes != 0; });

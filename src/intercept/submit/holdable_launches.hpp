@@ -50,7 +50,7 @@ class HoldableLaunches {
   [[nodiscard]] std::uint64_t shapes() const noexcept { return shapes_; }
   void forget_shapes() noexcept { ++shapes_; }
   /// The driver has accepted the launch, which began at these shapes.
-  void accept(const contextune_launch& call, SubmittedKernel& kernel, std::uint64_t shapes);
+  void accept(const contextune_launch& call, SubmittedKernel& kernel, std::uint64_t shapes) const;
 
   /// Streams go away, or change.
   void forget_streams() noexcept { plain_.clear(); }
