@@ -52,6 +52,13 @@ CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
  * neither split nor destroyed any more. */
 CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
 
+/* This process's rank in its job, from 0, and how many ranks the job has, as far as that is known
+ * by now: of the ranks that were joined, else of what its launcher says, else of the program's
+ * first communicator of several ranks. 0 of 1 where nobody says. Waits for nobody, and answers
+ * before CUDA is initialised and where nothing is tuned, too. `rank` and `num_ranks` may be NULL.
+ * Never fails. */
+CONTEXTUNE_EXPORT void contextune_rank(uint32_t* rank, uint32_t* num_ranks);
+
 /* Which ranks of the job an NCCL communicator has, "0-3+6": they tune by themselves what they alone
  * do. `text` gets at most `size` bytes with the zero byte: "" where they are the whole job, or
  * nothing is tuned here. Each of them calls it, as it would contextune_join, which is done first,

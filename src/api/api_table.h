@@ -45,6 +45,7 @@ struct contextune_api {
   int (*region_communicator)(contextune_entry* entry, void* communicator);
   int (*region_untuned)(const contextune_entry* entry);
   void (*note_failure)(const char* text);
+  void (*rank)(uint32_t* rank, uint32_t* num_ranks);
 };
 
 /* Exported; never NULL. */

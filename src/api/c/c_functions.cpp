@@ -11,6 +11,7 @@
 #include "api/join.hpp"
 #include "api/last_error.hpp"
 #include "api/limits.hpp"
+#include "api/own_rank.hpp"
 #include "api/process.hpp"
 #include "api/region/entry.hpp"
 #include "api/tunable/tunable_registry.hpp"
@@ -56,6 +57,7 @@ constexpr contextune_api table{
     .region_communicator = &set_region_communicator,
     .region_untuned = &region_untuned,
     .note_failure = &note_failure,
+    .rank = &own_rank,
 };
 
 /// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
@@ -215,6 +217,10 @@ int contextune_declare_kernel(const contextune_kernel* kernel) {
 int contextune_join(void* communicator, double seconds) {
   const contextune_api* api = active_api();
   return forwarded(*api, api->join(communicator, seconds));
+}
+
+void contextune_rank(uint32_t* rank, uint32_t* num_ranks) {
+  active_api()->rank(rank, num_ranks);
 }
 
 int contextune_communicator_ranks(void* communicator, char* text, size_t size) {

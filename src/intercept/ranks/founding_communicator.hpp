@@ -25,6 +25,8 @@ class FoundingCommunicator {
   [[nodiscard]] bool is_known() const noexcept { return unique_id_ != 0; }
   /// 0: it is not known.
   [[nodiscard]] std::uint32_t ranks() const noexcept { return ranks_; }
+  /// This process's own among them.
+  [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   /// Whether the program makes communicators that do not come of it.
   [[nodiscard]] bool has_foreign() const noexcept { return has_foreign_; }
 

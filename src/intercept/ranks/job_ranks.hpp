@@ -6,6 +6,7 @@
 
 #include "core/coordination/lockstep.hpp"
 #include "intercept/ranks/rank_group.hpp"
+#include "intercept/ranks/rank_place.hpp"
 
 namespace contextune::intercept {
 
@@ -13,6 +14,9 @@ namespace contextune::intercept {
 class JobRanks {
  public:
   virtual ~JobRanks() = default;
+
+  /// This process among the ranks of the job, as far as that is known by now.
+  [[nodiscard]] virtual RankPlace place() = 0;
 
   /// Tunes with the other ranks of an NCCL communicator, all of which must call it.
   /// @return a sentence where they do not meet within so many seconds; empty: they do

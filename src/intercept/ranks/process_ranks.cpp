@@ -197,6 +197,17 @@ std::uint32_t ProcessRanks::num_ranks() {
   return log::ranks_of_environment();
 }
 
+RankPlace ProcessRanks::place() {
+  const std::lock_guard lock(mutex_);
+  // Where no ranks were found, the launcher still says which one this is.
+  if (coordinator_ != nullptr && coordinator_->num_ranks() > 1)
+    return {coordinator_->rank(), coordinator_->num_ranks()};
+  const RankPlace launched = launched_place();
+  const bool is_launched = launched.num_ranks > 1;
+  return !is_launched && founder_.is_known() ? RankPlace{founder_.rank(), founder_.ranks()}
+                                             : launched;
+}
+
 bool ProcessRanks::is_first_on_host(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(mutex_);
   if (ranks.empty() || coordinator_ == nullptr) return local_rank_ == 0;

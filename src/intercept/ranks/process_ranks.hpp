@@ -16,6 +16,7 @@
 #include "intercept/host/event_log.hpp"
 #include "intercept/ranks/founding_communicator.hpp"
 #include "intercept/ranks/rank_groups.hpp"
+#include "intercept/ranks/rank_place.hpp"
 #include "preload/contextune_abi.h"
 #include "rank/meeting/gathered_rendezvous.hpp"
 #include "rank/meeting/rendezvous.hpp"
@@ -47,6 +48,8 @@ class ProcessRanks {
 
   /// How many ranks the job has, as far as that is known by now.
   [[nodiscard]] std::uint32_t num_ranks();
+  /// This process among them, as far as that is known by now.
+  [[nodiscard]] RankPlace place();
   /// Whether no other rank of these comes before this one on its host, as far as that is known:
   /// those of a host are taken to follow one another.
   /// @param ranks ascending; empty: all of the job

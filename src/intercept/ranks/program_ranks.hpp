@@ -19,6 +19,7 @@ class ProgramRanks final : public JobRanks {
                const std::atomic<bool>& stopped)
       : ranks_(ranks), options_(options), driver_(driver), stopped_(stopped) {}
 
+  [[nodiscard]] RankPlace place() override { return ranks_.place(); }
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
   void expect() override { ranks_.expect(options_); }
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {

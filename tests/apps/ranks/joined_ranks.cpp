@@ -237,6 +237,11 @@ int main(int argc, char** argv) {
   if (!has("absent") && !has("function")) {
     const bool joined = contextune::join(communicator, std::stod(after("--seconds", "30")));
     say(joined ? "joined" : std::string("not joined: ") + contextune_error());
+    std::uint32_t rank = 0;
+    std::uint32_t ranks = 0;
+    contextune_rank(&rank, &ranks);
+    const auto same = [](std::uint32_t a, int b) { return a == static_cast<std::uint32_t>(b); };
+    if (!same(rank, place.rank) || !same(ranks, place.ranks)) say("has another rank");
   }
   if (has("function")) {
     tune_function(communicator, stream, 7);

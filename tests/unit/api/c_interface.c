@@ -6,6 +6,7 @@
 #include <simcuda/simcuda.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -175,6 +176,15 @@ static void check_untuned(contextune_tunable* tunable) {
   CHECK(runs == 1);
 }
 
+/* Of a launcher, or of none. */
+static void check_rank(void) {
+  const char* const launched = getenv("CONTEXTUNE_RANK");
+  uint32_t rank = 7, num_ranks = 7;
+  contextune_rank(&rank, &num_ranks);
+  CHECK(rank == (launched == NULL ? 0U : 2U) && num_ranks == (launched == NULL ? 1U : 4U));
+  contextune_rank(NULL, NULL);
+}
+
 int main(void) {
   CUcontext context;
   CUmodule module;
@@ -186,6 +196,7 @@ int main(void) {
   int runs = 0;
 
   check_misuse();
+  check_rank();
   CHECK(cuInit(0) == CUDA_SUCCESS);
   simcuda_set_noise(0, 1);
   CHECK(simcuda_register_kernels(&table) == 0);
@@ -200,6 +211,7 @@ int main(void) {
   check_options();
   check_one_problem(tuned_function);
   check_limits(tuned_function);
+  check_rank();
 
   kernel.size = sizeof kernel;
   kernel.kernel = "declared";
