@@ -11,6 +11,7 @@
 #include "api/failure_text.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
+#include "intercept/site/site.hpp"
 
 namespace contextune::api {
 namespace {
@@ -152,6 +153,21 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
   return run_default(problem, call);
 }
 
+/// What is run outside of regions from now on. Absent: that is to be searched.
+std::optional<std::uint32_t> settled_candidate(const contextune_choice& choice,
+                                               const ChoiceProblem& problem) noexcept {
+  const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
+  if (settled != ChoiceProblem::unsettled) return settled;
+  if (problem.candidates.size() == 1) return 0;
+  if (choice.is_apart.load(std::memory_order_acquire) || runtime() == nullptr)
+    return ChoiceProblem::by_default;
+  if (const ProblemSite* const site = problem.sites.find_settled(current_device())) {
+    const std::uint32_t winner = site->site->settled();
+    return winner < problem.candidates.size() ? winner : ChoiceProblem::by_default;
+  }
+  return known_of_other_size(choice, problem);
+}
+
 int run_known(const contextune_choice& choice, ChoiceProblem& problem,
               const contextune_choice_run& call) noexcept {
   const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
@@ -235,6 +251,22 @@ contextune_choice_want contextune_choice_wants(contextune_choice* choice, uint32
   const auto of_other_size = known_of_other_size(*choice, *problem);
   if (of_other_size) about.of_other_size = *of_other_size;
   return of_other_size ? contextune_want_call : contextune_want_alone;
+}
+
+int contextune_choice_settled(contextune_choice* choice, uint32_t number, size_t* implementation,
+                              size_t* config) {
+  if (choice == nullptr || !choice->knows(number)) return fail_unready(choice, number);
+  if (implementation == nullptr || config == nullptr)
+    return fail("there is no place for the numbers of what a choice has settled on");
+  *implementation = *config = 0;
+  ChoiceProblem* const problem = choice->problem(number);
+  const auto candidate = problem == nullptr ? std::optional(ChoiceProblem::by_default)
+                                            : settled_candidate(*choice, *problem);
+  if (!candidate) return 0;
+  if (*candidate == ChoiceProblem::by_default) return 1;
+  *implementation = problem->candidates[*candidate].implementation;
+  *config = problem->candidates[*candidate].config;
+  return 1;
 }
 
 int contextune_choice_measure(contextune_choice* choice, uint32_t number,

@@ -108,6 +108,30 @@ static unsigned value_there(void) {
   return value;
 }
 
+/* What is known to run, as 10 * implementation + config; -1: nothing yet. */
+static int settled(contextune_choice* choice, uint32_t number) {
+  size_t implementation = 7, config = 7;
+  const int known = contextune_choice_settled(choice, number, &implementation, &config);
+  CHECK(known == 0 || known == 1);
+  return known ? (int)(10 * implementation + config) : -1;
+}
+
+/* Before CUDA is initialised nothing is tuned. */
+static void check_settled_early(void) {
+  contextune_choice* choice = make("early_in_c");
+  contextune_problem problem = {0};
+  size_t implementation, config;
+  uint32_t number;
+  problem.size = sizeof problem;
+  problem.type = "u32";
+  number = contextune_choice_problem(choice, &problem);
+  CHECK(settled(choice, number) == 0);
+  CHECK(contextune_choice_settled(choice, number + 1, &implementation, &config) == -1);
+  CHECK(strstr(contextune_error(), "no such problem") != NULL);
+  CHECK(contextune_choice_settled(NULL, number, &implementation, &config) == -1);
+  CHECK(contextune_choice_settled(choice, number, NULL, &config) == -1);
+}
+
 static void check_choice(void) {
   contextune_choice* choice = make("in_c");
   contextune_problem problem = {0};
@@ -138,8 +162,11 @@ static void check_choice(void) {
   call.memory = &output;
   call.num_memory = 1;
   CHECK(contextune_choice_wants(choice, number) == contextune_want_alone);
+  CHECK(settled(choice, number) == -1);
   CHECK(contextune_choice_call(choice, number, &call, NULL) == 0);
   CHECK(last_block == 128 && value_there() == 7);
+  CHECK(settled(choice, number) == 11);
+  CHECK(settled(choice, large) == 0); /* nothing else can do it */
   CHECK(contextune_choice_wants(choice, number) == contextune_want_call);
   searched = num_runs;
   CHECK(contextune_choice_call(choice, number, &call, NULL) == 0);
@@ -154,6 +181,7 @@ static void check_choice(void) {
   /* Nothing but the default can do the large one. */
   CHECK(contextune_choice_call(choice, large, &call, NULL) == 0);
   CHECK(last_block == 256 && value_there() == 7);
+  CHECK(settled(choice, large) == 0);
   CHECK(contextune_choice_call(choice, 0xffffffff, &call, NULL) == 0);
   CHECK(last_block == 256);
 }
@@ -179,6 +207,7 @@ static void check_sizes(void) {
   problem.bytes = 3073;
   CHECK(contextune_choice_problem(choice, &problem) != number);
   CHECK(contextune_choice_wants(choice, number) == contextune_want_call);
+  CHECK(settled(choice, number) == 0);
 }
 
 int main(void) {
@@ -194,6 +223,7 @@ int main(void) {
   kernel.parameters = parameters;
   kernel.parameter_count = 2;
   check_misuse();
+  check_settled_early();
   CHECK(cuInit(0) == CUDA_SUCCESS);
   simcuda_set_noise(0, 1);
   CHECK(simcuda_register_kernels(&table) == 0);
