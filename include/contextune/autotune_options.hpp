@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <contextune/buckets.hpp>
@@ -50,6 +51,9 @@ struct AutotuneOptions {
   /// but calls of several launches are refined all the same, without CUPTI. Before each run the GPU
   /// has finished the one before, and ranks wait for one another (align = sample).
   RegionOptions region = {};
+  /// Of the function's code, as a hash: stored winners of another version do not count. Empty: a
+  /// winner of another build of the program is shown again first.
+  std::string version = {};
 };
 
 /// Options of a single call of a function; see AutotunedFunction::with().

@@ -54,6 +54,9 @@ struct ChoiceOptions {
   UnseenSize unseen = UnseenSize::Tune;
   /// How many times smaller or larger the nearest size may be.
   std::uint32_t nearest_within = 4;
+  /// Of the code of all of it, as a hash: stored winners of another version do not count. Empty: a
+  /// winner of another build of the program is shown again first.
+  std::string version = {};
 };
 
 /// A problem, as `supports` and `make_inputs` see it.
@@ -74,6 +77,8 @@ struct ImplementationOptions {
   /// and its work on the GPU end: sets a flag that its kernels read, or calls ncclCommAbort on its
   /// own communicator. Perhaps called from another thread, while the call is under way.
   std::function<void()> abandon = {};
+  /// Of its code, as ChoiceOptions::version.
+  std::string version = {};
 };
 
 /// The device memory of one call. To compare results, outputs are filled with other numbers before

@@ -141,6 +141,13 @@ CONTEXTUNE_EXPORT contextune_tunable* contextune_tunable_create(const char* name
 CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup,
                                                 int n_repeat);
 
+/* A version of the code that its calls run, as a hash of it: any text, which is compared as a
+ * whole. A winner that was stored with another version does not count, and is searched again.
+ * Without one, a winner of another build of the program file is shown again first; with one, the
+ * build does not matter. NULL or "": none. Counts for problems that are first called from now on.
+ */
+CONTEXTUNE_EXPORT int contextune_tunable_version(contextune_tunable* tunable, const char* version);
+
 /* A call of it is any amount of work, kernels, copies and collectives on any streams of one device:
  * it costs the time from the first start to the last end of that work, not the sum of its launches
  * (a call that launches a CUDA graph cannot be timed).

@@ -56,6 +56,7 @@ typedef struct contextune_choice_options {
                          and not by itself. More than 1 only with `repeatable`; 0: 1.
                          One more, untimed, leads in where passes are compared as a whole */
   const char* implementations; /* names of those that may run, "nccl,ring"; NULL: all */
+  const char* version; /* of the code of all of it, as contextune_tunable_version; NULL: none */
 } contextune_choice_options;
 
 /* What is to be done. Equal problems get one implementation. */
@@ -83,6 +84,9 @@ typedef struct contextune_implementation {
    * which it may wait. Perhaps from another thread, while `run` is under way. NULL: never needed.
    */
   void (*abandon)(void* user);
+  /* Of its code, as contextune_tunable_version: a winner counts that was found with the same
+   * version of each implementation. NULL: none. */
+  const char* version;
 } contextune_implementation;
 
 /* Device memory of one call. Without outputs nothing can be compared. */

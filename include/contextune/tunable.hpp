@@ -37,6 +37,10 @@ class TunableBase {
   /// @throws Error if `n_warmup` is negative or `n_repeat` is not positive
   void set_passes(int n_warmup, int n_repeat);
 
+  /// A version of the code that calls run, as a hash of it: stored winners of another version do
+  /// not count. For problems that are first called from now on.
+  void set_version(const std::string& version);
+
   /// A call may then be any amount of work: kernels, copies and NCCL's collectives on any streams
   /// of one device. It costs the time from its first start to its last end, instead of the sum of
   /// its launches. To be called before the first call.

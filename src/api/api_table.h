@@ -46,6 +46,7 @@ struct contextune_api {
   int (*region_untuned)(const contextune_entry* entry);
   void (*note_failure)(const char* text);
   void (*rank)(uint32_t* rank, uint32_t* num_ranks);
+  int (*tunable_version)(contextune_tunable* tunable, const char* version);
 };
 
 /* Exported; never NULL. */

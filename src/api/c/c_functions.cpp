@@ -58,6 +58,7 @@ constexpr contextune_api table{
     .region_untuned = &region_untuned,
     .note_failure = &note_failure,
     .rank = &own_rank,
+    .tunable_version = &set_tunable_version,
 };
 
 /// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
@@ -159,6 +160,10 @@ contextune_tunable* contextune_tunable_create(const char* name, const char* cons
 
 int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) {
   return set_tunable_passes(tunable, n_warmup, n_repeat);
+}
+
+int contextune_tunable_version(contextune_tunable* tunable, const char* version) {
+  return set_tunable_version(tunable, version);
 }
 
 int contextune_tunable_span(contextune_tunable* tunable) {

@@ -7,6 +7,7 @@
 
 #include "api/named_values.hpp"
 #include "api/process.hpp"
+#include "api/tunable/code_version.hpp"
 #include "core/agreement/rank_list.hpp"
 #include "core/value/take_until.hpp"
 #include "intercept/host/environment_options.hpp"
@@ -48,7 +49,10 @@ void contextune_choice::close() {
   static auto* const mutex = new std::mutex;
   static auto* const kept = new std::map<std::string, std::vector<std::string>>;
   std::string all;
+  declaration = contextune::api::declaration_of(version);
   for (const Implementation& one : implementations) {
+    const std::string own = contextune::api::declaration_of(one.version, one.name);
+    if (!own.empty()) declaration += (declaration.empty() ? "" : " ") + own;
     all += one.name + '\n';
     for (const contextune::Config& config : one.configs) all += config.to_string() + '\n';
   }

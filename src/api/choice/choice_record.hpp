@@ -30,6 +30,7 @@ struct Implementation {
   void* user = nullptr;
   int (*supports)(void* user, const contextune_problem* problem) = nullptr;
   void (*abandon)(void* user) = nullptr;
+  std::string version;  ///< of its code; empty: none was given
 };
 
 /// A way to do a problem.
@@ -93,6 +94,8 @@ struct contextune_choice {
   std::string build;      ///< of the program file that made it; empty: not known
   /// As its author gave them; from its first problem that is ready on, as the operator wants them.
   contextune_choice_options options{};
+  std::string version;      ///< of the code of all of it; empty: none was given
+  std::string declaration;  ///< of its versions, as StoredSite has it; by close()
   std::string only;  ///< names of the implementations that may run, separated by commas; empty: all
   contextune::ResultTolerance tolerance;
   contextune::Buckets buckets;

@@ -112,6 +112,8 @@ contextune_choice* contextune_choice_create(const char* name,
     choice->options.buckets = nullptr;
     if (choice->options.implementations != nullptr) choice->only = choice->options.implementations;
     choice->options.implementations = nullptr;
+    if (choice->options.version != nullptr) choice->version = choice->options.version;
+    choice->options.version = nullptr;
     Runtime* const now = Runtime::get();
     if (now != nullptr && (choice->is_shared() || choice->options.communicator != nullptr))
       now->ranks().expect();
@@ -153,6 +155,7 @@ int contextune_choice_add(contextune_choice* choice, const contextune_implementa
     added.user = one.user;
     added.supports = one.supports;
     added.abandon = one.abandon;
+    if (one.version != nullptr) added.version = one.version;
     choice->implementations.push_back(std::move(added));
     return 0;
   } catch (const std::exception& error) {

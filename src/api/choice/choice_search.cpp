@@ -37,7 +37,8 @@ ProblemSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
   if (choice.options.n_warmup > 0) spec.n_warmup = choice.options.n_warmup;
   if (choice.options.n_repeat > 0) spec.n_repeat = choice.options.n_repeat;
   spec.timed_as_span = true;
-  spec.build = choice.build;
+  spec.declaration = choice.declaration;
+  if (choice.version.empty()) spec.build = choice.build;
   intercept::Site* site = region.tunable(spec);
   // Another choice of that name and problem may have other candidates: numbers mean something else.
   if (site != nullptr && site->configs != spec.configs) site = nullptr;

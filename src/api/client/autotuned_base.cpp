@@ -45,7 +45,9 @@ void AutotunedBase::declare(std::vector<Config> configs, const Device* device) {
   const ConfigTexts texts(configs);
   contextune_tunable* const made =
       contextune_tunable_create(shared_->name.c_str(), texts.data(), texts.size());
-  if (made == nullptr || contextune_tunable_span(made) != 0) refuse(contextune_error() + where);
+  if (made == nullptr || contextune_tunable_span(made) != 0 ||
+      contextune_tunable_version(made, options().version.c_str()) != 0)
+    refuse(contextune_error() + where);
   shared_->configs = std::move(configs);
   shared_->tunable.store(made, std::memory_order_release);
 }

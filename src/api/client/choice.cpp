@@ -29,6 +29,7 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
   given.n_repeat = options.n_repeat;
   const std::string buckets = buckets_.to_string();
   given.buckets = buckets.c_str();
+  given.version = options.version.c_str();
   given.unseen = static_cast<contextune_unseen>(options.unseen);
   given.nearest_within = options.nearest_within;
   handle_ = contextune_choice_create(name_.c_str(), &given);
@@ -81,6 +82,7 @@ void ChoiceBase::add_way(std::string name, const ConfigSpace* space, contextune_
   given.name = way->name.c_str();
   given.configs = texts.data();
   given.num_configs = texts.size();
+  given.version = way->options.version.c_str();
   given.fusion = fusion;
   given.user = way.get();
   if (way->options.supports) given.supports = &ChoiceBase::supports;

@@ -30,6 +30,10 @@ void TunableBase::set_passes(int n_warmup, int n_repeat) {
   if (contextune_tunable_passes(handle_, n_warmup, n_repeat) != 0) throw Error(contextune_error());
 }
 
+void TunableBase::set_version(const std::string& version) {
+  if (contextune_tunable_version(handle_, version.c_str()) != 0) throw Error(contextune_error());
+}
+
 void TunableBase::time_as_span() {
   if (contextune_tunable_span(handle_) != 0) throw Error(contextune_error());
 }

@@ -33,6 +33,12 @@ contextune_tunable* there_of(const contextune_api& other, contextune_tunable* tu
   if (there == nullptr || problem == nullptr) return nullptr;
   if (tunable->timed_as_span.load(std::memory_order_relaxed))
     static_cast<void>(other.tunable_span(there));
+  try {
+    if (const std::string version = tunable->version(); !version.empty())
+      static_cast<void>(other.tunable_version(there, version.c_str()));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   std::uint32_t known = problem->foreign.load(std::memory_order_acquire);
   if (known == 0) {
     known = other.tunable_key(there, problem->text.c_str()) + 1;

@@ -1,5 +1,7 @@
 #include "api/tunable/tunable_record.hpp"
 
+#include <utility>
+
 #include "api/named_values.hpp"
 
 std::uint32_t contextune_tunable::number_of(const std::string& key_text) {
@@ -8,4 +10,14 @@ std::uint32_t contextune_tunable::number_of(const std::string& key_text) {
     problem.key = contextune::api::parse_key(key_text);
     problem.text = key_text;
   });
+}
+
+void contextune_tunable::set_version(std::string version) {
+  const std::lock_guard lock(mutex_);
+  version_ = std::move(version);
+}
+
+std::string contextune_tunable::version() const {
+  const std::lock_guard lock(mutex_);
+  return version_;
 }

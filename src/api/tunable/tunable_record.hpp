@@ -69,6 +69,10 @@ struct contextune_tunable {
   /// @throws Error if its key cannot be read
   [[nodiscard]] std::uint32_t number_of(const std::string& key_text);
 
+  /// Of the code that its calls run; empty: its author gave none.
+  void set_version(std::string version);
+  [[nodiscard]] std::string version() const;
+
   /// "gemm{n=4096}", "gemm{}" without a key: the region in which a problem is tuned by itself. A
   /// region that the program calls "gemm" is another one.
   [[nodiscard]] std::string region_name(const contextune::api::TunableProblem& problem) const {
@@ -76,6 +80,7 @@ struct contextune_tunable {
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::string version_;
   Problems problems_;
 };

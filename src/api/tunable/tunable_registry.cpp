@@ -9,6 +9,7 @@
 #include "api/failure_text.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
+#include "api/tunable/code_version.hpp"
 #include "api/tunable/tunable_record.hpp"
 #include "gpu/image/program_file.hpp"
 #include "intercept/site/site.hpp"
@@ -66,7 +67,8 @@ ProblemSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Regi
   spec.n_warmup = at_least(0, tunable.n_warmup.load(std::memory_order_relaxed));
   spec.n_repeat = at_least(1, tunable.n_repeat.load(std::memory_order_relaxed));
   spec.timed_as_span = tunable.timed_as_span.load(std::memory_order_relaxed);
-  spec.build = tunable.build;
+  spec.declaration = declaration_of(tunable.version());
+  if (spec.declaration.empty()) spec.build = tunable.build;
   return problem.sites.add(region, device, region.tunable(spec));
 }
 
@@ -131,6 +133,16 @@ int set_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) 
   tunable->n_warmup.store(n_warmup, std::memory_order_relaxed);
   tunable->n_repeat.store(n_repeat, std::memory_order_relaxed);
   return 0;
+}
+
+int set_tunable_version(contextune_tunable* tunable, const char* version) noexcept {
+  if (tunable == nullptr) return fail("a version is given of a tunable that does not exist");
+  try {
+    tunable->set_version(version == nullptr ? "" : version);
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
 }
 
 int time_tunable_as_span(contextune_tunable* tunable) noexcept {

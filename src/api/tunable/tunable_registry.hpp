@@ -11,6 +11,7 @@ namespace contextune::api {
                                                  size_t num_configs, const void* caller) noexcept;
 [[nodiscard]] int set_tunable_passes(contextune_tunable* tunable, int n_warmup,
                                      int n_repeat) noexcept;
+[[nodiscard]] int set_tunable_version(contextune_tunable* tunable, const char* version) noexcept;
 [[nodiscard]] int time_tunable_as_span(contextune_tunable* tunable) noexcept;
 [[nodiscard]] uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept;
 [[nodiscard]] uint32_t begin_call(contextune_tunable* tunable, uint32_t key,

@@ -34,6 +34,7 @@ struct TunableSpec {
   bool timed_as_span = false;
   std::vector<std::uint32_t> unusable;  ///< configs that cannot run here, or must not
   std::string build;                    ///< as SiteCode has it
+  std::string declaration;              ///< the same
 };
 
 /// A named stretch of host execution whose GPU work is tuned together. Lives as long as the

@@ -10,8 +10,8 @@ namespace contextune::intercept {
 /// Where the instructions of a site's kernel can be read, and what its configs mean. A value. Any
 /// thread.
 struct SiteCode {
-  std::shared_ptr<gpu::LoadedImage> image;  ///< null: it is no kernel, or its image is not known
-  std::string symbol;
+  std::shared_ptr<gpu::LoadedImage> image{};  ///< null: it is no kernel, or its image is not known
+  std::string symbol{};
   int binary_version = 0;
   std::string declaration{};  ///< as StoredSite has it
   /// Of a function or choice: the build of the program file that calls it; empty: not known.

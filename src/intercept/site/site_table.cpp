@@ -373,7 +373,7 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
 
 Site* SiteTable::named(SiteSpec spec, const log::SiteFacts& facts,
                        std::span<const std::uint32_t> unusable, bool timed_as_span,
-                       const std::string& build) {
+                       const SiteCode& code) {
   const std::lock_guard lock(mutex_);
   const std::string label =
       spec.name + "{" + spec.key.to_string() + "} " + std::string(facts.provider);
@@ -388,7 +388,7 @@ Site* SiteTable::named(SiteSpec spec, const log::SiteFacts& facts,
   site.key_text = spec.key.to_string();
   site.configs = spec.configs;
   site.timed_as_span = timed_as_span;
-  site.code.build = build;
+  site.code = code;
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   by_label_.emplace(label, &site);
   owner_.adopt(site, std::move(spec), facts, unusable);

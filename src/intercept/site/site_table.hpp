@@ -103,7 +103,8 @@ class SiteTable {
     log::SiteFacts facts;
     facts.provider = "tunable";
     facts.pruned = given.pruned;
-    return named(std::move(spec), facts, given.unusable, given.timed_as_span, given.build);
+    return named(std::move(spec), facts, given.unusable, given.timed_as_span,
+                 {.declaration = given.declaration, .build = given.build});
   }
   /// The same of a collective.
   /// @param default_choice what the library takes by itself, for the log
@@ -143,7 +144,7 @@ class SiteTable {
   };
 
   Site* named(SiteSpec spec, const log::SiteFacts& facts, std::span<const std::uint32_t> unusable,
-              bool timed_as_span = false, const std::string& build = {});
+              bool timed_as_span = false, const SiteCode& code = {});
   Found find_slowly(const Launch& launch);
   Binding* bind(const Launch& launch);
   void refresh(Binding& binding, const Launch& launch);

@@ -85,6 +85,14 @@ static void check_misuse(void) {
   CHECK(strstr(contextune_error(), "without `apply`") != NULL);
 }
 
+static void check_version(void) {
+  contextune_tunable* tunable = contextune_tunable_create("versioned", blocks, 3);
+  CHECK(contextune_tunable_version(tunable, "1f") == 0);
+  CHECK(contextune_tunable_version(tunable, NULL) == 0);
+  CHECK(contextune_tunable_version(NULL, "1f") == -1);
+  CHECK(strstr(contextune_error(), "does not exist") != NULL);
+}
+
 static void check_options(void) {
   contextune_entry entry;
   contextune_region_begin(&entry, "options");
@@ -208,6 +216,7 @@ int main(void) {
   CHECK(cuModuleGetFunction(&declared_function, module, "declared") == CUDA_SUCCESS);
   CHECK(contextune_current_state() == contextune_state_full);
   CHECK(*contextune_state_reason() == '\0');
+  check_version();
   check_options();
   check_one_problem(tuned_function);
   check_limits(tuned_function);

@@ -2,7 +2,8 @@
 // each of them came to. With "crash" the fastest implementation takes the process down; with "slow"
 // it is as slow as the default, as is what was the function's fastest config. With "hang" it
 // launches what is to hang, in blocks of 96, and with "stuck" it never comes back; then somebody
-// interrupts it.
+// interrupts it. FUNCTION_VERSION, CHOICE_VERSION and FAST_VERSION are the versions of the
+// function, of the choice and of its fastest implementation.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,11 @@ namespace {
   std::abort();
 }
 
+std::string version(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -40,20 +46,20 @@ int main(int argc, char** argv) {
   };
   const CUdeviceptr y = Program::on().floats(8);
   std::int64_t block = 0;
-  auto scale =
-      contextune::autotune("scale", contextune::ConfigSpace().parameter("block", {256, 128}),
-                           [&](const contextune::Config& config) {
-                             block = config.get_int("block");
-                             return Program::on().add(y, 8, 1.0F, 1, threads(block));
-                           },
-                           {.n_warmup = 0, .n_repeat = 2, .repeatable = true});
+  auto scale = contextune::autotune(
+      "scale", contextune::ConfigSpace().parameter("block", {256, 128}),
+      [&](const contextune::Config& config) {
+        block = config.get_int("block");
+        return Program::on().add(y, 8, 1.0F, 1, threads(block));
+      },
+      {.n_warmup = 0, .n_repeat = 2, .repeatable = true, .version = version("FUNCTION_VERSION")});
   scale();
   std::printf("block %d\n", static_cast<int>(block));
   std::fflush(stdout);
 
   bool has_hung = false;
   std::vector<std::string> ran;
-  Add add("add", quick());
+  Add add("add", quick({.version = version("CHOICE_VERSION")}));
   add.key([](CUdeviceptr, int n) { return n; })
       .buffers(memory_of)
       .add("plain", adding(ran, "plain", 256))
@@ -64,7 +70,8 @@ int main(int argc, char** argv) {
              if (!hangs || n != 8) return Program::on().add(at, n, 1.0F, 1, threads(128));
              has_hung = true;
              return Program::on().add(at, n, 1.0F, 1, 96);
-           })
+           },
+           {.version = version("FAST_VERSION")})
       .add("middle", adding(ran, "middle", 64))
       .add("wrong", adding(ran, "wrong", 128, 2.0F));
   add(y, 8);

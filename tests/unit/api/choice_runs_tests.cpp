@@ -154,6 +154,31 @@ TEST_CASE("Winners of functions and choices have to show themselves again in a p
   CHECK(runs.count(" event=trial ") == 0);
 }
 
+TEST_CASE("A winner of another version of its code does not count", "[choice_runs]") {
+  const Runs runs;
+  const std::string first = "FUNCTION_VERSION=1 CHOICE_VERSION=1 FAST_VERSION=1 ";
+  const auto searched = [&](const std::string& versions, std::ptrdiff_t function,
+                            std::ptrdiff_t choice, const std::string& program) {
+    const std::string is_fast = "block 128\n";
+    CHECK(runs.run({}, versions, program).output.starts_with(is_fast));
+    const std::string log = runs.log();
+    CHECK(lines_with(log, " event=winner ", " region=scale{} site=scale ") == 1);
+    CHECK(lines_with(log, " event=winner ", " reason=fastest ") == function + choice);
+    CHECK(lines_with(log, " event=fallback ", " reason=other_declaration ") == function + choice);
+    // The same again.
+    CHECK(runs.run({}, versions, program).output.starts_with(is_fast));
+    check_kept(runs.log());
+  };
+  const std::string program = CONTEXTUNE_TEST_CHOICE_CLIENT;
+  CHECK(runs.run({}, first).status == 0);
+  searched(first, 0, 0, program);
+  searched("FUNCTION_VERSION=2 CHOICE_VERSION=1 FAST_VERSION=1 ", 1, 0, program);
+  searched("FUNCTION_VERSION=2 CHOICE_VERSION=2 FAST_VERSION=1 ", 0, 2, program);
+  searched("FUNCTION_VERSION=2 CHOICE_VERSION=2 FAST_VERSION=2 ", 0, 2, program);
+  // The version stands for the build.
+  searched("FUNCTION_VERSION=2 CHOICE_VERSION=2 FAST_VERSION=2 ", 0, 0, runs.rebuilt());
+}
+
 TEST_CASE("An implementation that takes the process down is found, and what was beside it is not",
           "[choice_runs]") {
   const Runs runs;
