@@ -47,6 +47,7 @@ struct contextune_api {
   void (*note_failure)(const char* text);
   void (*rank)(uint32_t* rank, uint32_t* num_ranks);
   int (*tunable_version)(contextune_tunable* tunable, const char* version);
+  int (*region_query)(const char* name, contextune_region_report* report);
 };
 
 /* Exported; never NULL. */

@@ -14,6 +14,7 @@
 #include "api/own_rank.hpp"
 #include "api/process.hpp"
 #include "api/region/entry.hpp"
+#include "api/region/region_report.hpp"
 #include "api/tunable/tunable_registry.hpp"
 
 namespace contextune::api {
@@ -59,6 +60,7 @@ constexpr contextune_api table{
     .note_failure = &note_failure,
     .rank = &own_rank,
     .tunable_version = &set_tunable_version,
+    .region_query = &query_region,
 };
 
 /// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
@@ -212,6 +214,11 @@ void contextune_tunable_region_begin(contextune_entry* entry, contextune_tunable
 
 enum contextune_place contextune_current_place(void) {
   return active_api()->current_place();
+}
+
+int contextune_region_query(const char* name, contextune_region_report* report) {
+  const contextune_api* api = active_api();
+  return forwarded(*api, api->region_query(name, report));
 }
 
 int contextune_declare_kernel(const contextune_kernel* kernel) {

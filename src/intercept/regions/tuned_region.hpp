@@ -24,6 +24,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
               const StoredAs& as, Takes takes = Takes::All);
 
   [[nodiscard]] bool finished() const noexcept override;
+  [[nodiscard]] RegionOutcome outcome() const override { return search_.outcome(); }
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
   [[nodiscard]] RegionRanks& ranks() noexcept override { return body_ranks_; }
   [[nodiscard]] bool begin_pass() noexcept override;

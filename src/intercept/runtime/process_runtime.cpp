@@ -116,7 +116,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       nccl_(services_, regions_),
       handles_(services_, timers_, submission_, regions_),
       launches_(services_, timers_, submission_, regions_, nccl_),
-      runtime_(services_, options_, regions_, rules_) {
+      runtime_(services_, options_, regions_, rules_, submission_.tuning()) {
   if (driver_.simulated) log_.set_simulated();
   write_start(log::ranks_of_environment());
   for (const std::string& one : faults) log_.fault(one);

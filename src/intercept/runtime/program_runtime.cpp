@@ -13,6 +13,7 @@
 #include "intercept/runtime/process_regions.hpp"
 #include "intercept/site/process_store.hpp"
 #include "intercept/site/rule_book.hpp"
+#include "intercept/submission/submission_tuning.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -25,11 +26,13 @@ bool any_region() noexcept {
 }  // namespace
 
 ProgramRuntime::ProgramRuntime(const RegionServices& services, const Options& options,
-                               ProcessRegions& regions, RuleBook& rules)
+                               ProcessRegions& regions, RuleBook& rules,
+                               SubmissionTuning& submission)
     : services_(services),
       options_(options),
       regions_(regions),
       rules_(rules),
+      submission_(submission),
       ranks_(services.ranks, options, services.driver, services.stopped) {}
 
 std::unique_ptr<RepetitionCheck> ProgramRuntime::check_repetition() {
@@ -41,6 +44,11 @@ Region& ProgramRuntime::region(std::string_view name, const Options& author, con
   Options options = options_over(author);
   options.mode = author.mode;  // the author knows whether the body may run again
   return regions_.find_or_make(std::string(name), options, ProcessRegions::Kind::Marked, as);
+}
+
+std::optional<RegionOutcome> ProgramRuntime::outcome_of(std::string_view region) {
+  if (const LaunchRegion* const found = regions_.find(region)) return found->outcome();
+  return region == StoredSubmission::region ? submission_.outcome() : std::nullopt;
 }
 
 Region* ProgramRuntime::current_region() noexcept {

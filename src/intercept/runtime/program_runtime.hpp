@@ -8,6 +8,7 @@ namespace contextune::intercept {
 
 class ProcessRegions;
 class RuleBook;
+class SubmissionTuning;
 
 /// The Runtime of this process, for what the program itself says to contextune: over the parts of
 /// the process, under its options.
@@ -15,7 +16,7 @@ class ProgramRuntime final : public Runtime {
  public:
   /// All outlive it.
   ProgramRuntime(const RegionServices& services, const Options& options, ProcessRegions& regions,
-                 RuleBook& rules);
+                 RuleBook& rules, SubmissionTuning& submission);
 
   [[nodiscard]] const Options& options() const noexcept override { return options_; }
   [[nodiscard]] bool sees_launches() const noexcept override {
@@ -24,6 +25,7 @@ class ProgramRuntime final : public Runtime {
   [[nodiscard]] std::unique_ptr<RepetitionCheck> check_repetition() override;
   [[nodiscard]] Region& region(std::string_view name, const Options& author,
                                const StoredAs& as) override;
+  [[nodiscard]] std::optional<RegionOutcome> outcome_of(std::string_view region) override;
   [[nodiscard]] Region* current_region() noexcept override;
   [[nodiscard]] bool is_in_region() noexcept override;
   [[nodiscard]] bool is_capturing() noexcept override;
@@ -42,6 +44,7 @@ class ProgramRuntime final : public Runtime {
   const Options& options_;
   ProcessRegions& regions_;
   RuleBook& rules_;
+  SubmissionTuning& submission_;
   ProgramRanks ranks_;
 };
 

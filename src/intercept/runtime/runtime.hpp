@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,10 @@ class Runtime {
   /// @throws TooManyRegions if there are more than can be kept apart (1024)
   [[nodiscard]] virtual Region& region(std::string_view name, const Options& author,
                                        const StoredAs& as = {}) = 0;
+
+  /// How the region of that name, as the log has it, has come out so far. Absent: it was not
+  /// entered yet, or was not found.
+  [[nodiscard]] virtual std::optional<RegionOutcome> outcome_of(std::string_view region) = 0;
 
   /// The region that this thread's launches belong to now: its innermost, else the only open one,
   /// else null. A few nanoseconds where no region is open.

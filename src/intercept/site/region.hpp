@@ -14,6 +14,7 @@
 #include "core/trials/pruned_configs.hpp"
 #include "core/trials/timer.hpp"
 #include "core/value/fallback_reason.hpp"
+#include "intercept/site/region_outcome.hpp"
 #include "intercept/site/region_ranks.hpp"
 
 namespace contextune::intercept {
@@ -73,6 +74,14 @@ class Region {
 
   /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
   virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
+
+  /// How far it has come. Takes the search's lock. Where sites are searched one by one, only the
+  /// state.
+  [[nodiscard]] virtual RegionOutcome outcome() const {
+    RegionOutcome outcome;
+    if (finished()) outcome.state = RegionOutcome::State::Finished;
+    return outcome;
+  }
 
   /// Whether its body is run again for us, so that what a pass leaves is undone.
   [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }

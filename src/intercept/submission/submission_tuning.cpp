@@ -387,6 +387,30 @@ void SubmissionTuning::finish() noexcept {
   }
 }
 
+std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
+  const Lock lock = lock_for_a_while();
+  if (!lock.owns_lock() || search_ == nullptr) return std::nullopt;
+  const SubmissionVerdict& verdict = search_->verdict();
+  if (!period_.is_found() && !verdict.settled) return std::nullopt;
+  RegionOutcome outcome;
+  outcome.state = verdict.settled              ? RegionOutcome::State::Finished
+                  : stage_ == Stage::Searching ? RegionOutcome::State::Searching
+                                               : RegionOutcome::State::Stopped;
+  outcome.sites = 1;
+  const bool is_kept = !verdict.winner.is_as_written();
+  outcome.tuned = is_kept ? 1 : 0;
+  if (verdict.pairs == 0) return outcome;
+  constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+  outcome.confirm = {is_kept ? ConfirmVerdict::Kept : ConfirmVerdict::Defaults,
+                     not_measured,
+                     not_measured,
+                     verdict.gain,
+                     verdict.low,
+                     verdict.pairs};
+  outcome.high = verdict.high;
+  return outcome;
+}
+
 void SubmissionTuning::end_unsettled() {
   // The driver is not asked any more: what the region begins with stays without a name.
   if (const auto region = found_region()) report_.region(text_of(*region));

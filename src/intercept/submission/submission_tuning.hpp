@@ -13,6 +13,7 @@
 #include "intercept/program/graph_call.hpp"
 #include "intercept/program/kernel_table.hpp"
 #include "intercept/program/thread_state.hpp"
+#include "intercept/site/region_outcome.hpp"
 #include "intercept/submission/followed_period.hpp"
 #include "intercept/submission/measured_blocks.hpp"
 #include "intercept/submission/stored_submission.hpp"
@@ -86,6 +87,10 @@ class SubmissionTuning {
 
   /// The program ends: says what was found.
   void finish() noexcept;
+
+  /// How the stretch that was found has come out. Absent: none was found, or a thread stands in the
+  /// driver with it.
+  [[nodiscard]] std::optional<RegionOutcome> outcome() noexcept;
 
  private:
   using Lock = std::unique_lock<std::mutex>;

@@ -47,6 +47,11 @@ class EarlierResults {
   [[nodiscard]] const StoredTrial* trial(const std::string& name, const Key& stored_key,
                                          std::span<const Config> configs, std::size_t config) const;
 
+  /// How the whole fared with what is stored, under this software; absent: not known.
+  [[nodiscard]] const std::optional<StoredConfirm>& confirm() const noexcept {
+    return entry_.confirm;
+  }
+
   [[nodiscard]] const StoreIdentity& identity() const noexcept { return entry_.identity; }
   /// How sites are judged in this run.
   [[nodiscard]] const Judging& judging() const noexcept { return judging_; }

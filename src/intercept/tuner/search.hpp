@@ -17,6 +17,7 @@
 #include "intercept/measuring/pass_log.hpp"
 #include "intercept/measuring/search_timers.hpp"
 #include "intercept/site/region.hpp"
+#include "intercept/site/region_outcome.hpp"
 #include "intercept/site/site.hpp"
 #include "intercept/tuner/entry_count.hpp"
 #include "intercept/tuner/probation.hpp"
@@ -106,6 +107,7 @@ class Search {
   [[nodiscard]] OpenPass pass() noexcept;
 
   [[nodiscard]] SearchFigures figures() const;
+  [[nodiscard]] RegionOutcome outcome() const;
   /// Writes the `summary` line, unless nothing has changed since it was last written.
   void write_summary();
 

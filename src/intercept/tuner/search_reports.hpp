@@ -35,6 +35,7 @@ class SearchReports {
   [[nodiscard]] TrialTimes& times() noexcept { return times_; }
   [[nodiscard]] MissingAgreement& agreement() noexcept { return agreement_; }
   [[nodiscard]] SearchResults& results() noexcept { return results_; }
+  [[nodiscard]] const SearchResults& results() const noexcept { return results_; }
   [[nodiscard]] log::TuningLog& log() noexcept { return log_; }
 
  private:

@@ -162,6 +162,12 @@ void SearchResults::confirm(const ConfirmEvent& event) {
   confirm_ = kept;
 }
 
+std::optional<SearchResults::Confirmed> SearchResults::confirmed() const {
+  const std::optional<StoredConfirm>& before = earlier_.confirm();
+  if (before && (!confirm_ || confirm_->pairs == 0)) return Confirmed{*before, true};
+  return confirm_ ? std::optional(Confirmed{*confirm_, false}) : std::nullopt;
+}
+
 bool SearchResults::was_confirmed(const Site& site, const StoredSite* before) const {
   if (site.winner->config == 0) return true;
   if (confirm_ && confirm_->pairs > 0) return true;  // it was not dropped

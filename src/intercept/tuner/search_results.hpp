@@ -67,6 +67,14 @@ class SearchResults final : public ForwardingObserver {
   /// none.
   [[nodiscard]] const StoredTrial* stored_trial(SiteIndex site, std::uint32_t config) const;
 
+  /// How the whole fared with its winners, in this run or, where nothing was compared in it, in an
+  /// earlier one. Absent: nobody has compared it.
+  struct Confirmed {
+    StoredConfirm confirm;
+    bool is_stored = false;
+  };
+  [[nodiscard]] std::optional<Confirmed> confirmed() const;
+
   /// Whether a site was compared with its default, here or in an earlier run.
   [[nodiscard]] bool has_winner(SiteIndex site) const noexcept;
 

@@ -23,6 +23,25 @@ SearchFigures Search::figures_locked() const {
   return figures;
 }
 
+RegionOutcome Search::outcome() const {
+  const std::lock_guard lock(mutex_);
+  const SearchFigures figures = figures_locked();
+  RegionOutcome outcome;
+  if (end_.is_finished()) outcome.state = RegionOutcome::State::Finished;
+  if (end_.is_stopped()) outcome.state = RegionOutcome::State::Stopped;
+  if (const auto confirmed = reports_.results().confirmed()) {
+    outcome.confirm = confirmed->confirm;
+    outcome.high = 2 * confirmed->confirm.gain - confirmed->confirm.bound;
+    outcome.is_stored = confirmed->is_stored;
+  }
+  outcome.passes = figures.passes;
+  outcome.entries = figures.entries;
+  outcome.tuning_seconds = figures.tuning_seconds;
+  outcome.sites = figures.sites;
+  outcome.tuned = figures.tuned;
+  return outcome;
+}
+
 void Search::write_summary() {
   const std::lock_guard lock(mutex_);
   if (!end_.is_stopped()) tuning_->explain_unfinished();

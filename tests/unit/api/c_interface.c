@@ -5,6 +5,8 @@
 #include <cuda.h>
 #include <simcuda/simcuda.h>
 
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +152,39 @@ static void check_one_problem(CUfunction function) {
   CHECK(contextune_tunable_settled(tunable, key) == 1);
 }
 
+static contextune_region_report report_of(const char* region) {
+  contextune_region_report report = {0};
+  report.size = sizeof report;
+  CHECK(contextune_region_query(region, &report) == 0);
+  CHECK(report.size == sizeof report);
+  return report;
+}
+
+/* The region "one_problem{n=7}" has a faster config than its default. */
+static void check_report(void) {
+  contextune_region_report report = report_of("one_problem{n=7}"), old = {0};
+  CHECK(report.state == contextune_region_finished);
+  CHECK(report.verdict == contextune_verdict_kept && !report.is_stored);
+  CHECK(report.pairs >= 4 && report.passes > 9 && report.entries >= report.passes);
+  CHECK(report.sites == 1 && report.tuned == 1 && report.tuning_seconds > 0);
+  CHECK(report.before_seconds > report.after_seconds && report.after_seconds > 0);
+  CHECK(report.gain > 0.1 && report.gain < 1);
+  CHECK(report.gain_low > 0 && report.gain_low <= report.gain && report.gain <= report.gain_high);
+  report = report_of("options");
+  CHECK(report.state == contextune_region_searching);
+  CHECK(report.verdict == contextune_verdict_none && report.pairs == 0);
+  CHECK(isnan(report.before_seconds));
+  report = report_of("nothing");
+  CHECK(report.state == contextune_region_unknown && isnan(report.after_seconds));
+  /* What was compiled before there was a verdict is told none. */
+  old.size = offsetof(contextune_region_report, verdict);
+  CHECK(contextune_region_query("one_problem{n=7}", &old) == 0);
+  CHECK(old.state == contextune_region_finished && old.pairs == 0);
+  old.size = 0;
+  CHECK(contextune_region_query("one_problem{n=7}", &old) == -1);
+  CHECK(contextune_region_query(NULL, &report) == -1);
+}
+
 static void check_limits(CUfunction function) {
   contextune_device device = {0};
   contextune_kernel_limits limits = {0};
@@ -193,7 +228,17 @@ static void check_rank(void) {
   contextune_rank(NULL, NULL);
 }
 
-int main(void) {
+/* In a run after the first, with the same store. */
+static void check_stored_report(void) {
+  const contextune_region_report report = report_of("c");
+  CHECK(report.state == contextune_region_finished);
+  CHECK(report.verdict == contextune_verdict_kept && report.is_stored == 1);
+  CHECK(report.tuned > 0 && report.gain > 0 && report.before_seconds > report.after_seconds);
+}
+
+/* With an argument: an earlier run has tuned its regions. */
+int main(int argc, char** argv) {
+  const int is_stored = argc == 2;
   CUcontext context;
   CUmodule module;
   CUfunction tuned_function, declared_function;
@@ -204,6 +249,7 @@ int main(void) {
   int runs = 0;
 
   check_misuse();
+  CHECK(report_of("options").state == contextune_region_unknown);
   check_rank();
   CHECK(cuInit(0) == CUDA_SUCCESS);
   simcuda_set_noise(0, 1);
@@ -216,9 +262,13 @@ int main(void) {
   CHECK(cuModuleGetFunction(&declared_function, module, "declared") == CUDA_SUCCESS);
   CHECK(contextune_current_state() == contextune_state_full);
   CHECK(*contextune_state_reason() == '\0');
-  check_version();
-  check_options();
-  check_one_problem(tuned_function);
+  (void)argv;
+  if (!is_stored) {
+    check_version();
+    check_options();
+    check_one_problem(tuned_function);
+    check_report();
+  }
   check_limits(tuned_function);
   check_rank();
 
@@ -264,9 +314,10 @@ int main(void) {
           CUDA_SUCCESS);
   }
   contextune_region_end(&entry);
-  CHECK(runs > 9);
+  CHECK(is_stored || runs > 9);
   CHECK(num_restores == runs - 1);
   CHECK(last == 128);
+  if (is_stored) check_stored_report();
   if (failures == 0) printf("ok after %d runs\n", runs);
   return failures == 0 ? 0 : 1;
 }
