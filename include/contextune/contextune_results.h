@@ -12,6 +12,15 @@
 extern "C" {
 #endif
 
+/* What is known of the configs of one problem of a tunable, with implementation 0. Writes at most
+ * `most` of them, the problem's default first and those that it does not keep last, and returns how
+ * many there are. The winner is that on the current device; none is while it is not settled. Of
+ * several regions that the problem was called in, those times are told that its winner is from,
+ * else those of the last region. 0: before the program has initialised CUDA, where nothing is
+ * tuned, and for a number of no problem; contextune_error(). */
+CONTEXTUNE_EXPORT size_t contextune_tunable_timings(contextune_tunable* tunable, uint32_t key,
+                                                    contextune_timing* timings, size_t most);
+
 enum contextune_region_state {
   contextune_region_unknown = 0,   /* not entered yet, not found, or nothing is tuned */
   contextune_region_searching = 1, /* or it waits for entries to search in */

@@ -48,6 +48,8 @@ struct contextune_api {
   void (*rank)(uint32_t* rank, uint32_t* num_ranks);
   int (*tunable_version)(contextune_tunable* tunable, const char* version);
   int (*region_query)(const char* name, contextune_region_report* report);
+  size_t (*tunable_timings)(contextune_tunable* tunable, uint32_t key, contextune_timing* timings,
+                            size_t most);
 };
 
 /* Exported; never NULL. */

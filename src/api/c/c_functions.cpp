@@ -61,6 +61,7 @@ constexpr contextune_api table{
     .rank = &own_rank,
     .tunable_version = &set_tunable_version,
     .region_query = &query_region,
+    .tunable_timings = &tunable_timings,
 };
 
 /// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
@@ -200,6 +201,13 @@ int contextune_tunable_keep(contextune_tunable* tunable, uint32_t key, const uin
 uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key) {
   const contextune_api* api = active_api();
   return api == own_api() ? settled_config(tunable, key) : settled_config_in(*api, tunable, key);
+}
+
+size_t contextune_tunable_timings(contextune_tunable* tunable, uint32_t key,
+                                  contextune_timing* timings, size_t most) {
+  const contextune_api* api = active_api();
+  return api == own_api() ? tunable_timings(tunable, key, timings, most)
+                          : tunable_timings_in(*api, tunable, key, timings, most);
 }
 
 void contextune_tunable_region_begin(contextune_entry* entry, contextune_tunable* tunable,

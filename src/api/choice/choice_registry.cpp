@@ -11,11 +11,9 @@
 #include "api/declared_rule.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
-#include "core/trials/statistics.hpp"
+#include "api/tunable/site_timing.hpp"
 #include "gpu/image/program_file.hpp"
 #include "intercept/nccl/collective_calls.hpp"
-#include "intercept/tuner/search.hpp"
-#include "intercept/tuner/search_sites.hpp"
 
 namespace contextune::api {
 namespace {
@@ -216,25 +214,7 @@ size_t contextune_choice_timings(contextune_choice* choice, uint32_t number,
     if (candidate.state == ChoiceCandidate::State::Failed) one.state = contextune_timing_failed;
     if (candidate.state == ChoiceCandidate::State::Uncompared)
       one.state = contextune_timing_unsupported;
-    try {
-      std::vector<double> samples;
-      if (measured != nullptr && measured->search != nullptr)
-        samples = measured->search->sites().samples(*measured, i);
-      if (!samples.empty()) {
-        one.samples = samples.size();
-        one.seconds = median(samples);
-        one.state = contextune_timing_measured;
-      } else if (measured != nullptr && measured->search != nullptr &&
-                 candidate.state == ChoiceCandidate::State::Open) {
-        if (const auto stored = measured->search->sites().stored_trial(*measured, i)) {
-          one.samples = stored->samples;
-          one.seconds = stored->seconds;
-          one.state = contextune_timing_measured;
-        }
-      }
-    } catch (const std::exception&) {
-      // No memory to look at them.
-    }
+    add_known(one, measured, i);
     add(one);
   }
   for (const std::uint32_t i : problem->unsupported)

@@ -2,6 +2,7 @@
 #include <new>
 #include <vector>
 
+#include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable/tunable_record.hpp"
 #include "api/tunable/tunable_registry.hpp"
@@ -72,6 +73,17 @@ uint32_t settled_config_in(const contextune_api& other, contextune_tunable* tuna
   std::uint32_t number = 0;
   contextune_tunable* there = there_of(other, tunable, key, number);
   return there == nullptr ? default_config(tunable, key) : other.tunable_settled(there, number);
+}
+
+size_t tunable_timings_in(const contextune_api& other, contextune_tunable* tunable, uint32_t key,
+                          contextune_timing* timings, size_t most) noexcept {
+  std::uint32_t number = 0;
+  contextune_tunable* there = there_of(other, tunable, key, number);
+  const std::size_t count =
+      there == nullptr ? 0 : other.tunable_timings(there, number, timings, most);
+  if (count == 0)
+    static_cast<void>(fail(there == nullptr ? "the tunable has no such problem" : other.error()));
+  return count;
 }
 
 void begin_region_in(const contextune_api& other, contextune_entry* entry,

@@ -24,11 +24,17 @@ void close_call(contextune_call* call) noexcept;
 [[nodiscard]] int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* configs,
                                size_t num_configs, const contextune_pruned* pruned) noexcept;
 
+[[nodiscard]] size_t tunable_timings(contextune_tunable* tunable, uint32_t key,
+                                     contextune_timing* timings, size_t most) noexcept;
+
 // The same for the same tunable and problem in another copy.
 [[nodiscard]] uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable,
                                      uint32_t key, contextune_call* call) noexcept;
 [[nodiscard]] uint32_t settled_config_in(const contextune_api& other, contextune_tunable* tunable,
                                          uint32_t key) noexcept;
+[[nodiscard]] size_t tunable_timings_in(const contextune_api& other, contextune_tunable* tunable,
+                                        uint32_t key, contextune_timing* timings,
+                                        size_t most) noexcept;
 void begin_region_in(const contextune_api& other, contextune_entry* entry,
                      contextune_tunable* tunable, uint32_t key) noexcept;
 

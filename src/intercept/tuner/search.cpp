@@ -67,7 +67,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
     reports_.log().set_timer(timers_.name());
   } else if (plan.counted || plan.stage == Stage::Finished) {
     (void)timers_.want(false);
-    if (measure == Measure::Span && reports_.times().keeps_any()) timers_.compare_without_cupti();
+    if (measure == Measure::Span && has_spans()) timers_.compare_without_cupti();
   }
   const bool by_region = timers_.clock() == RegionClock::EntryOnly;
   PassRecord& entry = passes_.open(plan.pass, by_region ? measure : plan.measure, plan.configs);

@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -137,6 +138,10 @@ class Search {
                    std::span<const SiteIndex> failed);
   void begin_probe(double now);
   void close_probe(PassId pass, double seconds);
+  /// Whether calls of a site are timed from their first start to their last end.
+  [[nodiscard]] bool has_spans() const noexcept {
+    return std::ranges::any_of(sites_, [](const Site* site) { return site->timed_as_span; });
+  }
   [[nodiscard]] bool nothing_to_do() const noexcept { return end_.is_for(sites_.size()); }
   /// False: it is no pass.
   bool skip_entry() noexcept {

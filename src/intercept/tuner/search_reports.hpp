@@ -7,7 +7,6 @@
 #include "intercept/site/process_store.hpp"
 #include "intercept/tuner/missing_agreement.hpp"
 #include "intercept/tuner/search_results.hpp"
-#include "intercept/tuner/trial_times.hpp"
 #include "log/tuning_log.hpp"
 
 namespace contextune::intercept {
@@ -22,17 +21,15 @@ class SearchReports {
                 const StoredAs& as, Judging judging, bool is_site_alone)
       : log_(log.lines(), region, timer, log.simulated()),
         results_(store, region, as, std::move(judging), is_site_alone, log_),
-        agreement_(results_),
-        times_(agreement_) {
+        agreement_(results_) {
     if (is_site_alone) log_.set_site_alone();
   }
   SearchReports(const SearchReports&) = delete;
   SearchReports& operator=(const SearchReports&) = delete;
 
   /// Whom the tuning tells.
-  [[nodiscard]] TuningObserver& first() noexcept { return times_; }
+  [[nodiscard]] TuningObserver& first() noexcept { return agreement_; }
 
-  [[nodiscard]] TrialTimes& times() noexcept { return times_; }
   [[nodiscard]] MissingAgreement& agreement() noexcept { return agreement_; }
   [[nodiscard]] SearchResults& results() noexcept { return results_; }
   [[nodiscard]] const SearchResults& results() const noexcept { return results_; }
@@ -42,7 +39,6 @@ class SearchReports {
   log::TuningLog log_;
   SearchResults results_;
   MissingAgreement agreement_;
-  TrialTimes times_;
 };
 
 }  // namespace contextune::intercept

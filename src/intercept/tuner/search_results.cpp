@@ -120,6 +120,12 @@ const StoredTrial* SearchResults::known_trial(const Site& site, std::size_t conf
   return earlier_.trial(site.name, site.key, site.configs, config);
 }
 
+Measurements SearchResults::measurements(SiteIndex index, std::uint32_t config) const {
+  if (index >= sites_.size() || config >= sites_[index].trials.size()) return {};
+  const Samples& samples = sites_[index].trials[config];
+  return {samples.status, samples.seconds};
+}
+
 const StoredTrial* SearchResults::stored_trial(SiteIndex index, std::uint32_t config) const {
   if (index >= sites_.size() || !sites_[index].stored) return nullptr;
   const StoredTrial* const known = known_trial(sites_[index], config);

@@ -13,6 +13,12 @@
 
 namespace contextune::intercept {
 
+/// What one run has measured of a config.
+struct Measurements {
+  TrialStatus status = TrialStatus::Untried;
+  std::vector<double> seconds;  ///< samples that count, in their order
+};
+
 /// The findings of one search, on their way to the store and to the log. It passes everything on to
 /// another observer, and keeps of it what a later run is to know. Not thread-safe: used by one
 /// search, which serialises calls.
@@ -74,6 +80,9 @@ class SearchResults final : public ForwardingObserver {
     bool is_stored = false;
   };
   [[nodiscard]] std::optional<Confirmed> confirmed() const;
+
+  /// The measurements of a config in this run.
+  [[nodiscard]] Measurements measurements(SiteIndex site, std::uint32_t config) const;
 
   /// Whether a site was compared with its default, here or in an earlier run.
   [[nodiscard]] bool has_winner(SiteIndex site) const noexcept;

@@ -32,7 +32,6 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   if (site.index == no_site) return false;
   search_.reports_.log().add_site(site.index, named, facts);
   search_.reports_.results().add_site(site.index, named, site.code, facts.default_choice);
-  if (site.timed_as_span) search_.reports_.times().keep(site.index);
   if (named.ready && !unusable.empty()) search_.tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
     search_.reports_.results().exclude(site.index, config, TrialStatus::LaunchFailed);
@@ -104,9 +103,9 @@ void SearchSites::note_unfinished() {
   search_.storing_.await_saved();
 }
 
-std::vector<double> SearchSites::samples(const Site& site, std::uint32_t config) const {
+Measurements SearchSites::measurements(const Site& site, std::uint32_t config) const {
   const std::lock_guard lock(search_.mutex_);
-  return search_.reports_.times().samples(site.index, config);
+  return search_.reports_.results().measurements(site.index, config);
 }
 
 std::optional<StoredTrial> SearchSites::stored_trial(const Site& site, std::uint32_t config) const {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "intercept/tuner/search.hpp"
 
@@ -35,8 +34,8 @@ class SearchSites {
   /// does not know is noted there. Waits until it is written, shortly, which is once a store.
   void note_unfinished();
 
-  /// The measurements of a config of a site whose calls are spans; in order of the samples.
-  [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
+  /// The measurements of a config in this run.
+  [[nodiscard]] Measurements measurements(const Site& site, std::uint32_t config) const;
   /// The measurements of a config in the run whose winner a site started with. Absent: none.
   [[nodiscard]] std::optional<StoredTrial> stored_trial(const Site& site,
                                                         std::uint32_t config) const;

@@ -87,6 +87,13 @@ static void check_misuse(void) {
   CHECK(strstr(contextune_error(), "without `apply`") != NULL);
 }
 
+static void check_no_timings(void) {
+  contextune_timing timing;
+  CHECK(contextune_tunable_timings(contextune_tunable_create("early", blocks, 3), 0, &timing, 1) ==
+        0);
+  CHECK(strstr(contextune_error(), "CUDA") != NULL);
+}
+
 static void check_version(void) {
   contextune_tunable* tunable = contextune_tunable_create("versioned", blocks, 3);
   CHECK(contextune_tunable_version(tunable, "1f") == 0);
@@ -111,6 +118,26 @@ static void check_options(void) {
   CHECK(contextune_region_next(&entry) == 0);
   contextune_region_end(&entry);
   contextune_region_end(&entry);
+}
+
+/* Of a problem that keeps two of three configs, and has chosen the second. */
+static void check_timings(contextune_tunable* tunable, uint32_t key) {
+  contextune_timing timings[3] = {{0}};
+  const uint32_t other = contextune_tunable_key(tunable, "n=8");
+  CHECK(contextune_tunable_timings(tunable, key, NULL, 0) == 3);
+  CHECK(contextune_tunable_timings(tunable, key, timings, 3) == 3);
+  CHECK(timings[0].config == 0 && timings[1].config == 1 && timings[2].config == 2);
+  CHECK(timings[0].state == contextune_timing_measured && timings[0].samples > 0);
+  CHECK(timings[1].state == contextune_timing_measured && timings[1].samples > 0);
+  CHECK(timings[1].seconds > 0 && timings[1].seconds < timings[0].seconds);
+  CHECK(timings[2].state == contextune_timing_unsupported && timings[2].samples == 0);
+  CHECK(!timings[0].is_winner && timings[1].is_winner && !timings[2].is_winner);
+  CHECK(timings[1].implementation == 0);
+  /* One that was not called yet. */
+  CHECK(contextune_tunable_timings(tunable, other, timings, 3) == 3);
+  CHECK(timings[0].state == contextune_timing_missing && !timings[0].is_winner);
+  CHECK(contextune_tunable_timings(tunable, CONTEXTUNE_UNTUNED, timings, 3) == 0);
+  CHECK(strstr(contextune_error(), "no such problem") != NULL);
 }
 
 /* One problem, tuned by itself without the config that is not kept. */
@@ -150,6 +177,7 @@ static void check_one_problem(CUfunction function) {
   contextune_region_end(&entry);
   CHECK(runs > 9);
   CHECK(contextune_tunable_settled(tunable, key) == 1);
+  check_timings(tunable, key);
 }
 
 static contextune_region_report report_of(const char* region) {
@@ -251,6 +279,7 @@ int main(int argc, char** argv) {
   check_misuse();
   CHECK(report_of("options").state == contextune_region_unknown);
   check_rank();
+  check_no_timings();
   CHECK(cuInit(0) == CUDA_SUCCESS);
   simcuda_set_noise(0, 1);
   CHECK(simcuda_register_kernels(&table) == 0);
