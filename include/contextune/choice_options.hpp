@@ -57,6 +57,9 @@ struct ChoiceOptions {
   /// Of the code of all of it, as a hash: stored winners of another version do not count. Empty: a
   /// winner of another build of the program is shown again first.
   std::string version = {};
+  /// The ranks that do it, by their ranks in the job, "0-3+6", where they have no communicator of
+  /// their own; in place of `ranks` and `communicator`.
+  std::string group = {};
 };
 
 /// A problem, as `supports` and `make_inputs` see it.

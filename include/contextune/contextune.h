@@ -110,6 +110,11 @@ CONTEXTUNE_EXPORT int contextune_region_restore_call(contextune_entry* entry,
  * where they are not found: the body then runs once, as it is. */
 CONTEXTUNE_EXPORT int contextune_region_communicator(contextune_entry* entry, void* communicator);
 
+/* The same for ranks of the job that the program names, "0-3+6" or "0-28/4" for every fourth, as of
+ * a process group that has no NCCL communicator. This rank is one of them. Waits for nobody: the
+ * ranks of the job know one another already, see contextune_join. NULL or "": all of the job. */
+CONTEXTUNE_EXPORT int contextune_region_group(contextune_entry* entry, const char* ranks);
+
 /* 1: this entry was to find out what is best, and no agreement was reached with the other ranks, so
  * that defaults run; contextune_error() then says why. Between the last next and end. */
 CONTEXTUNE_EXPORT int contextune_region_untuned(const contextune_entry* entry);
@@ -162,6 +167,15 @@ CONTEXTUNE_EXPORT int contextune_tunable_span(contextune_tunable* tunable);
  * fails. */
 #define CONTEXTUNE_UNTUNED 0xffffffffu
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key);
+
+/* The same for a problem that some ranks of the job do together: named as contextune_region_group
+ * has it, or as contextune_communicator_ranks answers. They have winners of their own for it, and
+ * make the passes of contextune_tunable_region_begin together, waiting for nobody else. Such a
+ * region in which they are not found runs its body once, and contextune_region_untuned is 1. NULL
+ * or
+ * "": all of the job, or this process alone. */
+CONTEXTUNE_EXPORT uint32_t contextune_tunable_group_key(contextune_tunable* tunable,
+                                                        const char* key, const char* ranks);
 
 /* One call of a tunable, between begin and end, on one thread. */
 typedef struct contextune_call {

@@ -57,6 +57,8 @@ typedef struct contextune_choice_options {
                          One more, untimed, leads in where passes are compared as a whole */
   const char* implementations; /* names of those that may run, "nccl,ring"; NULL: all */
   const char* version; /* of the code of all of it, as contextune_tunable_version; NULL: none */
+  const char* group;   /* the ranks that do it, as contextune_region_group names them; in place of
+                          `ranks` and `communicator`. NULL: as those say */
 } contextune_choice_options;
 
 /* What is to be done. Equal problems get one implementation. */

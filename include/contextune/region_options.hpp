@@ -12,11 +12,11 @@ namespace contextune {
 ///
 ///     {.repeatable = true, .n_warmup = 1, .schedule = ScheduleKind::Racing}
 ///
-/// The options of options.def that a region may have follow below `communicator`, in their order
+/// The options of options.def that a region may have follow below `group`, in their order
 /// there. They are mode, n_warmup, n_repeat, schedule, selection, margin, refine, ... Options that
 /// are not set follow the process. A flag or a CONTEXTUNE_ variable wins over what is set here. The
-/// options count at the first entry of a region; `repeatable`, `restore` and `communicator` at
-/// each.
+/// options count at the first entry of a region; `repeatable`, `restore`, `communicator` and
+/// `group` at each.
 struct RegionOptions {
   /// Running the body several times leaves the same as running it once.
   bool repeatable = false;
@@ -26,6 +26,8 @@ struct RegionOptions {
   /// nobody else. All of them have to enter the region alike. Absent: those of the job that a
   /// region is tuned with by itself.
   void* communicator = nullptr;
+  /// The same, by their ranks in the job, "0-3+6", where they have no communicator of their own.
+  std::string group = {};
 
 #define CONTEXTUNE_FIELD_Region(type, name) std::optional<type> name = {};
 #define CONTEXTUNE_FIELD_Choice(type, name)

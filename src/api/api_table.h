@@ -50,6 +50,8 @@ struct contextune_api {
   int (*region_query)(const char* name, contextune_region_report* report);
   size_t (*tunable_timings)(contextune_tunable* tunable, uint32_t key, contextune_timing* timings,
                             size_t most);
+  int (*region_group)(contextune_entry* entry, const char* ranks);
+  uint32_t (*tunable_group_key)(contextune_tunable* tunable, const char* key, const char* ranks);
 };
 
 /* Exported; never NULL. */

@@ -13,6 +13,7 @@
 //   twice -1      each group has a second choice of that name
 //   threads -1    each group in a thread of its own; on odd ranks the last one begins
 //   sizes -1      a group's messages are as many times as long as its number from 1 says
+//   named -1      groups are told by their ranks in the job, in place of a communicator
 //   claims N      its author says that it is done by N ranks
 //   slow MS       each run in the first group takes so long, or each of a stage with a collective
 //   plain G       the stage of that group has no collective
@@ -39,9 +40,10 @@ using Sum = contextune::Choice<void()>;
 /// Two ranks that do it together, one of which is this one.
 class Pair {
  public:
-  Pair(const Wanted& wanted, ncclComm_t all, ncclComm_t communicator, int number,
+  Pair(const Wanted& wanted, std::string ranks, ncclComm_t all, ncclComm_t communicator, int number,
        CUfunction function)
       : wanted_(wanted),
+        ranks_(wanted.words.contains("named") ? std::move(ranks) : std::string()),
         all_(all),
         communicator_(communicator),
         number_(number),
@@ -58,6 +60,7 @@ class Pair {
 
   void run() {
     if (wanted_.says("absent")) return with(256);
+    if (wanted_.where == "function" && !ranks_.empty()) return call_by_key();
     if (wanted_.where == "function") return call_function(communicator_);
     if (wanted_.where == "own_function") return call_function(nullptr);
     if (wanted_.where == "stage") return run_stage("stage", communicator_);
@@ -88,11 +91,39 @@ class Pair {
     said = contextune_error();
   }
 
+  /// As another language has a function of a group.
+  void call_by_key() {
+    static const char* const texts[] = {"block=256", "block=64", "block=128"};
+    static const std::vector<unsigned> sizes = {256, 64, 128};
+    contextune_tunable* const sum = contextune_tunable_create("sum", texts, std::size(texts));
+    const std::string key = "n=" + std::to_string(number_);
+    const std::uint32_t problem = contextune_tunable_group_key(sum, key.c_str(), ranks_.c_str());
+    const auto run = [&](std::uint32_t config) {
+      with(block_of(Config{{"block", std::int64_t{sizes[config]}}}));
+    };
+    const std::uint32_t settled = contextune_tunable_settled(sum, problem);
+    if (settled != CONTEXTUNE_UNSETTLED) return run(settled);
+    static_cast<void>(contextune_tunable_span(sum));
+    contextune_entry entry;
+    contextune_tunable_region_begin(&entry, sum, problem);
+    static_cast<void>(contextune_region_option(&entry, "repeatable", "true"));
+    static_cast<void>(contextune_region_option(&entry, "align", "sample"));
+    while (contextune_region_next(&entry) != 0) {
+      contextune_call call;
+      run(contextune_tunable_begin(sum, problem, &call));
+      static_cast<void>(contextune_tunable_end(&call, 1));
+    }
+    said = contextune_region_untuned(&entry) != 0 ? contextune_error() : "";
+    contextune_region_end(&entry);
+  }
+
   void run_stage(const std::string& name, ncclComm_t told) {
     static contextune::Tunable sum("sum", blocks(), [](const Config& config, Pair& pair) {
       return pair.launch(pair.block_of(config), 7);
     });
-    CONTEXTUAL_AUTOTUNE(name, {.repeatable = true, .communicator = told}) {
+    CONTEXTUAL_AUTOTUNE(
+        name,
+        {.repeatable = true, .communicator = ranks_.empty() ? told : nullptr, .group = ranks_}) {
       if (is_plain()) {
         CHECK(cuMemsetD32Async(out_, 1, elements_, stream_));
       } else {
@@ -111,8 +142,9 @@ class Pair {
     auto sum = std::make_unique<Sum>(
         "sum",
         contextune::ChoiceOptions{.ranks = claimed == wanted_.words.end() ? 0 : claimed->second,
-                                  .communicator = communicator_,
-                                  .n_repeat = 5});
+                                  .communicator = ranks_.empty() ? communicator_ : nullptr,
+                                  .n_repeat = 5,
+                                  .group = ranks_});
     sum->size([this] { return bytes(); })
         .buffers([this] {
           return contextune::ChoiceMemory{{{reinterpret_cast<void*>(out_), bytes()}},
@@ -162,6 +194,7 @@ class Pair {
   }
 
   const Wanted& wanted_;
+  const std::string ranks_;  ///< in the job; empty: contextune is told the communicator
   const ncclComm_t all_, communicator_;
   const int number_;
   const std::size_t elements_;
@@ -226,7 +259,8 @@ int main(int argc, char** argv) {
     const int second = group[2] - '0';
     const int position = place.rank == first ? 0 : place.rank == second ? 1 : -1;
     ncclComm_t const made = communicator_of(wanted, group, number, position, parent);
-    if (position >= 0) pairs.push_back(std::make_unique<Pair>(wanted, all, made, number, function));
+    if (position >= 0)
+      pairs.push_back(std::make_unique<Pair>(wanted, group, all, made, number, function));
   }
   std::string hashes;
   CUcontext context = nullptr;

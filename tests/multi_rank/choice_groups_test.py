@@ -65,6 +65,13 @@ class Groups(choice_job.ChoiceTestCase):
             with self.subTest(where=where):
                 self.assert_blocks(self.run_job(4, where, CHAIN), {"0-1": "128", "1-2": "64", "2-3": "128"})
 
+    def test_groups_may_be_named_by_their_ranks(self):
+        for where in self.kinds:
+            for declared in (True, False):
+                with self.subTest(where=where, declared=declared):
+                    logs = self.run_job(4, where, CHAIN, "named", -1, declared=declared)
+                    self.assert_blocks(logs, {"0-1": "128", "1-2": "64", "2-3": "128"})
+
     def test_ranks_that_are_in_no_group_are_not_waited_for(self):
         for where in self.kinds:
             with self.subTest(where=where):
@@ -141,6 +148,13 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
         for where in ("alone", "region"):
             with self.subTest(where=where):
                 logs = self.run_job(4, where, CHAIN)
+                self.assert_groups(logs, EXPECTED[CHAIN])
+                self.assert_agreed(logs)
+
+    def test_groups_may_be_named_by_their_ranks(self):
+        for declared in (True, False):
+            with self.subTest(declared=declared):
+                logs = self.run_job(4, "alone", CHAIN, "named", -1, declared=declared)
                 self.assert_groups(logs, EXPECTED[CHAIN])
                 self.assert_agreed(logs)
 

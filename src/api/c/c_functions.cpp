@@ -62,6 +62,8 @@ constexpr contextune_api table{
     .tunable_version = &set_tunable_version,
     .region_query = &query_region,
     .tunable_timings = &tunable_timings,
+    .region_group = &set_region_group,
+    .tunable_group_key = &tunable_group_key,
 };
 
 /// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
@@ -143,6 +145,11 @@ int contextune_region_communicator(contextune_entry* entry, void* communicator) 
   return forwarded(api, api.region_communicator(entry, communicator));
 }
 
+int contextune_region_group(contextune_entry* entry, const char* ranks) {
+  const contextune_api& api = api_of(entry->opaque[0]);
+  return forwarded(api, api.region_group(entry, ranks));
+}
+
 int contextune_region_untuned(const contextune_entry* entry) {
   const contextune_api& api = api_of(entry->opaque[0]);
   return forwarded(api, api.region_untuned(entry));
@@ -175,6 +182,11 @@ int contextune_tunable_span(contextune_tunable* tunable) {
 
 uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key) {
   return tunable_key(tunable, key);
+}
+
+uint32_t contextune_tunable_group_key(contextune_tunable* tunable, const char* key,
+                                      const char* ranks) {
+  return tunable_group_key(tunable, key, ranks);
 }
 
 uint32_t contextune_tunable_begin(contextune_tunable* tunable, uint32_t key,

@@ -46,8 +46,11 @@ bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
 }
 
 bool ChoiceRanks::find() {
-  intercept::RankGroup found = runtime_.ranks().members(
-      choice_.options.communicator, static_cast<std::uint32_t>(choice_.options.ranks));
+  intercept::RankGroup found =
+      choice_.named_ranks.empty()
+          ? runtime_.ranks().members(choice_.options.communicator,
+                                     static_cast<std::uint32_t>(choice_.options.ranks))
+          : runtime_.ranks().named(choice_.named_ranks);
   if (found.ranks.empty()) {
     part(found.reason, found.why);
     return false;

@@ -105,6 +105,7 @@ struct contextune_choice {
 
   /// Allows one search at a time; taken by the thread that screens or measures.
   std::mutex search_mutex;
+  std::vector<std::uint32_t> named_ranks;  ///< by its author; empty: as the options say
   /// The ranks of the job that do it, and meetings with them; found and made when first needed.
   contextune::intercept::RankGroup group;
   std::string meetings;  ///< what they are called

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <utility>
 
 #include <contextune/error.hpp>
 
@@ -12,6 +13,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable/site_timing.hpp"
+#include "core/agreement/rank_list.hpp"
 #include "gpu/image/program_file.hpp"
 #include "intercept/nccl/collective_calls.hpp"
 
@@ -42,6 +44,22 @@ void find_ranks(contextune_choice& choice) {
                             "' runs its default: its communicator was not seen when it "
                             "was made, so nobody knows its ranks.");
   }
+}
+
+/// The ranks that do it, where its author has named them.
+/// @throws Error if they cannot be read, or something else is said as well
+void read_group(contextune_choice& choice) {
+  const char* const text = std::exchange(choice.options.group, nullptr);
+  if (text == nullptr || *text == '\0') return;
+  const std::string of = "choice '" + choice.name + "': group is '" + text + "'";
+  if (choice.options.communicator != nullptr)
+    throw Error(of + ", and there is a communicator; give one of the two");
+  choice.named_ranks = ranks_of_text(text);
+  const auto count = static_cast<int>(choice.named_ranks.size());
+  if (choice.options.ranks > 0 && choice.options.ranks != count)
+    throw Error(of + ", and it is said to be done by " + std::to_string(choice.options.ranks) +
+                " ranks; leave `ranks` out");
+  choice.options.ranks = count;
 }
 
 }  // namespace
@@ -110,6 +128,7 @@ contextune_choice* contextune_choice_create(const char* name,
     choice->options.buckets = nullptr;
     if (choice->options.implementations != nullptr) choice->only = choice->options.implementations;
     choice->options.implementations = nullptr;
+    read_group(*choice);
     if (choice->options.version != nullptr) choice->version = choice->options.version;
     choice->options.version = nullptr;
     Runtime* const now = Runtime::get();

@@ -30,6 +30,7 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
   const std::string buckets = buckets_.to_string();
   given.buckets = buckets.c_str();
   given.version = options.version.c_str();
+  given.group = options.group.c_str();
   given.unseen = static_cast<contextune_unseen>(options.unseen);
   given.nearest_within = options.nearest_within;
   handle_ = contextune_choice_create(name_.c_str(), &given);

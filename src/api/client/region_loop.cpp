@@ -51,6 +51,8 @@ void RegionLoop::configure(const RegionOptions& options) {
   if (options.communicator != nullptr &&
       contextune_region_communicator(&entry_, options.communicator) != 0)
     return;
+  if (!options.group.empty() && contextune_region_group(&entry_, options.group.c_str()) != 0)
+    return;
   Options scratch;
 #define CONTEXTUNE_GIVE_Region(name) give(entry_, #name, options.name, scratch, &Options::name);
 #define CONTEXTUNE_GIVE_Choice(name)

@@ -338,6 +338,29 @@ int set(contextune_entry* entry, const Set& call) noexcept {
   }
 }
 
+/// The body is done by those ranks. Where they are not known, it runs once, as it is.
+int set_ranks(Entry& entry, Search& search, Runtime& runtime, intercept::RankGroup group) {
+  if (!group.is_whole_job && group.ranks.empty()) {
+    const std::string text =
+        "region '" + search.name + "' is not tuned: its ranks were not found: " + group.why;
+    runtime.log().fallback(group.reason, search.name, {},
+                           "The region's body runs once, as it is: " + group.why + ".");
+    entry.region = nullptr;
+    entry.untuned = true;
+    entry.state = State::Begun;
+    forget_search(entry);
+    return fail(text);
+  }
+  // A problem of a function has its group in its key.
+  if (!group.is_whole_job && search.as.kind == StoredKind::Region) {
+    search.name += "{group=" + text_of_ranks(group.ranks) + "}";
+    entry.region = find_region(search.name, search.device);
+  }
+  search.together = group.is_whole_job ? std::vector<std::uint32_t>() : std::move(group.ranks);
+  if (entry.region != nullptr && entry.region->finished()) forget_search(entry);
+  return 0;
+}
+
 }  // namespace
 
 void begin_region(contextune_entry* entry, const char* name) noexcept {
@@ -360,6 +383,7 @@ void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint3
     enter(mine, tunable->region_name(*problem),
           {StoredKind::Function, tunable->name, tunable->site_name, problem->key},
           &problem->refused);
+    if (!problem->group.empty()) static_cast<void>(set_region_group(entry, problem->group.c_str()));
   } catch (const std::bad_alloc&) {
     // No name, no region: the body runs once.
   }
@@ -413,27 +437,15 @@ int set_region_communicator(contextune_entry* entry, void* communicator) noexcep
   return set(entry, [&](Search& search) {
     Runtime* const now = runtime();
     if (now == nullptr || communicator == nullptr) return 0;
-    Entry& mine = of(entry);
-    intercept::RankGroup group = group_of(*now, communicator);
-    if (!group.is_whole_job && group.ranks.empty()) {
-      const std::string text =
-          "region '" + search.name + "' is not tuned: its ranks were not found: " + group.why;
-      now->log().fallback(group.reason, search.name, {},
-                          "The region's body runs once, as it is: " + group.why + ".");
-      mine.region = nullptr;
-      mine.untuned = true;
-      mine.state = State::Begun;
-      forget_search(mine);
-      return fail(text);
-    }
-    // A problem of a function has its group in its key.
-    if (!group.is_whole_job && search.as.kind == StoredKind::Region) {
-      search.name += "{group=" + text_of_ranks(group.ranks) + "}";
-      mine.region = find_region(search.name, search.device);
-    }
-    search.together = group.is_whole_job ? std::vector<std::uint32_t>() : std::move(group.ranks);
-    if (mine.region != nullptr && mine.region->finished()) forget_search(mine);
-    return 0;
+    return set_ranks(of(entry), search, *now, group_of(*now, communicator));
+  });
+}
+
+int set_region_group(contextune_entry* entry, const char* ranks) noexcept {
+  return set(entry, [&](Search& search) {
+    Runtime* const now = runtime();
+    if (now == nullptr || ranks == nullptr || *ranks == '\0') return 0;
+    return set_ranks(of(entry), search, *now, now->ranks().named(ranks_of_text(ranks)));
   });
 }
 

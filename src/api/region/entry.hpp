@@ -32,6 +32,7 @@ void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint3
 [[nodiscard]] int set_restore_call(contextune_entry* entry, int (*restore)(void* user),
                                    void* user) noexcept;
 [[nodiscard]] int set_region_communicator(contextune_entry* entry, void* communicator) noexcept;
+[[nodiscard]] int set_region_group(contextune_entry* entry, const char* ranks) noexcept;
 [[nodiscard]] int region_untuned(const contextune_entry* entry) noexcept;
 /// All passes of it wait for these ranks of the job; empty: for all of the job. As an option.
 void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ranks) noexcept;

@@ -42,7 +42,7 @@ contextune_tunable* there_of(const contextune_api& other, contextune_tunable* tu
   }
   std::uint32_t known = problem->foreign.load(std::memory_order_acquire);
   if (known == 0) {
-    known = other.tunable_key(there, problem->text.c_str()) + 1;
+    known = other.tunable_group_key(there, problem->text.c_str(), problem->group.c_str()) + 1;
     if (const KeptConfigs* kept = problem->kept.load(std::memory_order_acquire)) {
       const contextune_pruned pruned{kept->pruned.by_device, kept->pruned.by_kernel,
                                      kept->pruned.by_author, kept->pruned.failed};

@@ -24,8 +24,9 @@ struct KeptConfigs {
 
 /// A problem of a tunable and the sites that it has become.
 struct TunableProblem {
-  Key key;
+  Key key;  ///< with the group
   std::string text;
+  std::string group;  ///< ranks that do it together, as text_of_ranks(); empty: nobody was named
   std::atomic<const KeptConfigs*> kept{nullptr};  ///< null: all
   ProblemSites sites;
   std::atomic<bool> refused{false};       ///< it cannot have a region of its own
@@ -66,8 +67,9 @@ struct contextune_tunable {
   }
 
   /// The number of a problem, new or not; Problems::none when there are too many.
+  /// @param group as TunableProblem has it
   /// @throws Error if its key cannot be read
-  [[nodiscard]] std::uint32_t number_of(const std::string& key_text);
+  [[nodiscard]] std::uint32_t number_of(const std::string& key_text, const std::string& group = {});
 
   /// Of the code that its calls run; empty: its author gave none.
   void set_version(std::string version);

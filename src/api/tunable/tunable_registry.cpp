@@ -11,6 +11,7 @@
 #include "api/process.hpp"
 #include "api/tunable/code_version.hpp"
 #include "api/tunable/tunable_record.hpp"
+#include "core/agreement/rank_list.hpp"
 #include "gpu/image/program_file.hpp"
 #include "intercept/site/site.hpp"
 
@@ -152,13 +153,21 @@ int time_tunable_as_span(contextune_tunable* tunable) noexcept {
 }
 
 uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept {
+  return tunable_group_key(tunable, key, nullptr);
+}
+
+uint32_t tunable_group_key(contextune_tunable* tunable, const char* key,
+                           const char* ranks) noexcept {
   static_assert(contextune_tunable::Problems::none == CONTEXTUNE_UNTUNED);
   if (tunable == nullptr) {
     fail("a key is named of a tunable that does not exist");
     return CONTEXTUNE_UNTUNED;
   }
   try {
-    const std::uint32_t number = tunable->number_of(key == nullptr ? "" : key);
+    // However it is written, it is one group.
+    const std::string group =
+        ranks == nullptr ? std::string() : text_of_ranks(ranks_of_text(ranks));
+    const std::uint32_t number = tunable->number_of(key == nullptr ? "" : key, group);
     if (number == CONTEXTUNE_UNTUNED) {
       fail("tunable '" + tunable->name + "' has " +
            std::to_string(contextune_tunable::Problems::most) +

@@ -14,6 +14,8 @@ namespace contextune::api {
 [[nodiscard]] int set_tunable_version(contextune_tunable* tunable, const char* version) noexcept;
 [[nodiscard]] int time_tunable_as_span(contextune_tunable* tunable) noexcept;
 [[nodiscard]] uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept;
+[[nodiscard]] uint32_t tunable_group_key(contextune_tunable* tunable, const char* key,
+                                         const char* ranks) noexcept;
 [[nodiscard]] uint32_t begin_call(contextune_tunable* tunable, uint32_t key,
                                   contextune_call* call) noexcept;
 [[nodiscard]] int end_call(contextune_call* call, int launched) noexcept;

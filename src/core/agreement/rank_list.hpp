@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace contextune {
 
@@ -10,5 +12,9 @@ namespace contextune {
 /// that the groups of a large job stay short.
 /// @param ranks ascending
 [[nodiscard]] std::string text_of_ranks(std::span<const std::uint32_t> ranks);
+
+/// The ranks of such a text, ascending; any order and repetitions are read.
+/// @throws Error that quotes what is no list of ranks
+[[nodiscard]] std::vector<std::uint32_t> ranks_of_text(std::string_view text);
 
 }  // namespace contextune

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/coordination/lockstep.hpp"
 #include "intercept/ranks/rank_group.hpp"
@@ -31,6 +32,9 @@ class JobRanks {
   /// @param communicator an ncclComm_t; null: all of the job do
   /// @param ranks        that do it
   [[nodiscard]] virtual RankGroup members(const void* communicator, std::uint32_t ranks) = 0;
+
+  /// The same of ranks that the program names. Waits for nobody.
+  [[nodiscard]] virtual RankGroup named(std::vector<std::uint32_t> ranks) = 0;
 
   /// Tells those who look for the ranks of a communicator of this process that it is one of them.
   /// Waits for nobody.

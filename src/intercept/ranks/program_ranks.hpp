@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
+#include <vector>
 
 #include <contextune/options.hpp>
 
@@ -24,6 +26,9 @@ class ProgramRanks final : public JobRanks {
   void expect() override { ranks_.expect(options_); }
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
     return ranks_.groups().members(communicator, ranks, options_);
+  }
+  [[nodiscard]] RankGroup named(std::vector<std::uint32_t> ranks) override {
+    return ranks_.groups().named(std::move(ranks), options_);
   }
   void announce_communicators() noexcept override { ranks_.groups().announce_communicators(); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, const RankGroup& group,

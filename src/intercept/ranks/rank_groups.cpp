@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/agreement/rank_list.hpp"
 #include "core/value/stable_hash.hpp"
 #include "intercept/nccl/collective_calls.hpp"
 #include "intercept/ranks/domain_question.hpp"
@@ -110,6 +111,24 @@ RankGroup RankGroups::members(const void* communicator, std::uint32_t ranks,
   group.ranks = std::move(found.ranks);
   group.why = std::move(found.why);
   group.reason = FallbackReason::NoAgreement;
+  return group;
+}
+
+RankGroup RankGroups::named(std::vector<std::uint32_t> ranks, const Options& options) {
+  RankGroup group;
+  Coordinator* const all = ranks_.others(options, group.why);
+  group.knows_job = ranks_.knows_job();
+  const RankPlace place =
+      all == nullptr ? ranks_.place() : RankPlace{all->rank(), all->num_ranks()};
+  const bool is_among = std::ranges::find(ranks, place.rank) != ranks.end();
+  if (!is_among || ranks.back() >= place.num_ranks) {
+    group.why = "ranks " + text_of_ranks(ranks) + " are named, and this is rank " +
+                std::to_string(place.rank) + " of " + std::to_string(place.num_ranks);
+    return group;
+  }
+  group.is_whole_job = ranks.size() == place.num_ranks && (all != nullptr || ranks.size() == 1);
+  // One rank has nobody to be found.
+  if (all != nullptr || ranks.size() == 1) group.ranks = std::move(ranks);
   return group;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <contextune/options.hpp>
 
@@ -26,6 +27,7 @@ class RankGroups {
   /// As JobRanks has it.
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks,
                                   const Options& options);
+  [[nodiscard]] RankGroup named(std::vector<std::uint32_t> ranks, const Options& options);
   void announce_communicators() noexcept;
 
   /// Whether ranks of the job may be at a region which others of it do not come to.

@@ -247,6 +247,39 @@ static void check_untuned(contextune_tunable* tunable) {
   CHECK(runs == 1);
 }
 
+/* This process alone is a group, too; where it is of none, nothing is tuned. */
+static void check_groups(contextune_tunable* tunable) {
+  const int is_alone = getenv("CONTEXTUNE_RANK") == NULL;
+  const uint32_t key = contextune_tunable_key(tunable, "n=9");
+  const uint32_t own = contextune_tunable_group_key(tunable, "n=9", is_alone ? "0" : "2");
+  contextune_entry entry;
+  CHECK(contextune_tunable_group_key(tunable, "n=9", NULL) == key);
+  CHECK(contextune_tunable_group_key(tunable, "n=9", "") == key);
+  CHECK(own != key && own != CONTEXTUNE_UNTUNED);
+  CHECK(contextune_tunable_group_key(tunable, "n=9", "0+1") ==
+        contextune_tunable_group_key(tunable, "n=9", "0-1"));
+  CHECK(contextune_tunable_group_key(tunable, "n=9", "0,1") == CONTEXTUNE_UNTUNED);
+  CHECK(strstr(contextune_error(), "0,1") != NULL);
+  contextune_tunable_region_begin(&entry, tunable, own);
+  CHECK(contextune_region_tunes(&entry) == 1);
+  contextune_region_end(&entry);
+  contextune_tunable_region_begin(&entry, tunable,
+                                  contextune_tunable_group_key(tunable, "n=9", "0-1"));
+  CHECK(contextune_region_tunes(&entry) == 0);
+  CHECK(contextune_region_next(&entry) == 1);
+  CHECK(contextune_region_next(&entry) == 0);
+  CHECK(contextune_region_untuned(&entry) == 1);
+  contextune_region_end(&entry);
+  contextune_region_begin(&entry, "grouped");
+  CHECK(contextune_region_group(&entry, "0,1") == -1);
+  CHECK(contextune_region_group(&entry, NULL) == 0);
+  CHECK(contextune_region_tunes(&entry) == 1);
+  CHECK(contextune_region_group(&entry, "1") == -1);
+  CHECK(strstr(contextune_error(), "ranks 1 are named, and this is rank ") != NULL);
+  CHECK(contextune_region_tunes(&entry) == 0);
+  contextune_region_end(&entry);
+}
+
 /* Of a launcher, or of none. */
 static void check_rank(void) {
   const char* const launched = getenv("CONTEXTUNE_RANK");
@@ -320,6 +353,7 @@ int main(int argc, char** argv) {
   CHECK(contextune_tunable_key(tunable, "n=7") == contextune_tunable_key(tunable, "n=7"));
   CHECK(contextune_tunable_key(tunable, "n=7") != contextune_tunable_key(tunable, "n=8"));
   check_untuned(tunable);
+  if (!is_stored) check_groups(tunable);
 
   contextune_region_begin(&entry, "c");
   CHECK(contextune_region_option(&entry, "n_warmup", "1") == 0);
