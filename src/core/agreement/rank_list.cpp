@@ -51,8 +51,7 @@ std::vector<std::uint32_t> ranks_of_text(std::string_view text) {
   std::vector<std::uint32_t> ranks;
   while (!text.empty()) add_part(take_until(text, '+'), ranks);
   std::ranges::sort(ranks);
-  const auto repeated = std::ranges::unique(ranks);
-  ranks.erase(repeated.begin(), repeated.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
 }
 
