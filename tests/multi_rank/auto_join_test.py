@@ -50,7 +50,7 @@ class AutoJoin(unittest.TestCase):
         self.assert_tuned_together(self.run_ranks(Shape("group_of_one")))
 
     def test_ranks_of_no_launcher_have_logs_of_their_own(self):
-        with job.Job(2, "live", 1500, None, None, OfNoLauncher("group_of_one"), declared=False) as ranks:
+        with job.Job(2, "live", 6000, None, None, OfNoLauncher("group_of_one"), declared=False) as ranks:
             self.assertEqual(ranks.unfinished(range(2)), [])
             logs = [ranks.log(rank) for rank in range(2)]
             told = subprocess.run([str(job.COMMAND), "logs", str(ranks.logs)], capture_output=True, text=True,

@@ -212,7 +212,7 @@ std::string Member::take_verdict(const Message& message, Outbox& out) {
   if (message.committed) {
     if (entry.state == State::Said || entry.state == State::Aborted)
       return "something was committed that this rank has not voted for";
-    entry.state = entry.state == State::Voted ? State::Committed : entry.state;
+    if (entry.state == State::Voted) commit(entry);
   } else {
     if (entry.state == State::Committed) return "what was committed was aborted";
     if (!is_final(entry)) abort(entry, message.why, message.culprit);
@@ -222,16 +222,18 @@ std::string Member::take_verdict(const Message& message, Outbox& out) {
   return {};
 }
 
-void Member::lose_hub(std::string why, double now, Outbox& out) {
+void Member::lose_hub(std::string why, double now, Outbox& out, const RelaySpans* relayed) {
   if (!lost_.empty()) return;
   lost_ = short_why(std::move(why));
   for (auto& [topic, entry] : entries_) {
     if (entry.state == State::Said) abort(entry, lost_, 0);
-    if (entry.state == State::Voted) start_asking(topic, entry, now, out);
+    if (entry.state == State::Voted)
+      start_asking(topic, entry, now, relayed != nullptr && relayed->carry(topic), out);
   }
 }
 
-void Member::start_asking(const Topic& topic, Entry& entry, double now, Outbox& out) {
+void Member::start_asking(const Topic& topic, Entry& entry, double now, bool may_hear,
+                          Outbox& out) {
   entry.why = lost_;
   entry.culprit = 0;
   entry.ask_until = now + recovery_seconds_;
@@ -240,6 +242,7 @@ void Member::start_asking(const Topic& topic, Entry& entry, double now, Outbox& 
   for (const std::uint32_t peer : topic.ranks) entry.answers[peer] = Answer::NotAsked;
   entry.answers[0] = Answer::NotAsked;
   entry.answers.erase(rank_);
+  if (may_hear) entry.answers[relay_stream] = Answer::Outstanding;
   ask_more(topic, entry, out);
   settle_if_nobody_knows(entry);
 }
@@ -297,9 +300,7 @@ void Member::told(std::uint32_t by, const Message& answer) {
   if (entry.state != State::Voted || expected == entry.answers.end()) return;
   switch (answer.knowledge) {
     case Knowledge::Committed:
-      entry.state = State::Committed;
-      entry.why.clear();
-      entry.culprit = Agreement::no_rank;
+      commit(entry);
       break;
     case Knowledge::Aborted:
       abort(entry, answer.why, answer.culprit);
@@ -360,6 +361,12 @@ void Member::settle_if_nobody_knows(Entry& entry) {
   entry.state = State::Unknown;
   entry.why += "; no rank that could be asked knows what was decided";
   entry.decision = {};
+}
+
+void Member::commit(Entry& entry) {
+  entry.state = State::Committed;
+  entry.why.clear();
+  entry.culprit = Agreement::no_rank;
 }
 
 void Member::abort(Entry& entry, std::string why, std::uint32_t culprit) {

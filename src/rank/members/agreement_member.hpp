@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rank/members/relay_spans.hpp"
 #include "rank/wire/message.hpp"
 
 namespace contextune::rank {
@@ -48,7 +49,10 @@ class Member {
   /// relay keeps it back.
   [[nodiscard]] bool waits_for_answer(const Topic& topic) const;
   /// The hub is gone, for good.
-  void lose_hub(std::string why, double now, Outbox& out);
+  /// @param relayed of a rank that is attached: its relay may still pass on what the hub said about
+  ///        topics that these carry, until relay_ended(). Null: it is not
+  void lose_hub(std::string why, double now, Outbox& out, const RelaySpans* relayed = nullptr);
+  void relay_ended() { unreachable(relay_stream); }
   [[nodiscard]] const std::string& lost() const noexcept { return lost_; }
 
   /// The answer for a rank that lost the hub.
@@ -62,6 +66,9 @@ class Member {
   [[nodiscard]] bool is_asking() const noexcept;
 
  private:
+  // In the place of a rank that is asked: what its relay has still to pass on.
+  static constexpr std::uint32_t relay_stream = Agreement::no_rank;
+
   enum class State : std::uint8_t { Said, Voted, Committed, Aborted, Unknown };
   enum class Answer : std::uint8_t { NotAsked, Outstanding, Waiting, None };
   struct Entry {
@@ -87,8 +94,9 @@ class Member {
   static bool is_final(const Entry& entry) noexcept {
     return entry.state != State::Said && entry.state != State::Voted;
   }
+  static void commit(Entry& entry);
   static void abort(Entry& entry, std::string why, std::uint32_t culprit);
-  void start_asking(const Topic& topic, Entry& entry, double now, Outbox& out);
+  void start_asking(const Topic& topic, Entry& entry, double now, bool may_hear, Outbox& out);
   void ask_more(const Topic& topic, Entry& entry, Outbox& out) const;
   static void settle_if_nobody_knows(Entry& entry);
   void send_hub(MessageType type, const Topic& topic, Outbox& out, std::string why = {});

@@ -73,9 +73,12 @@ std::string Relay::pass_down(const Message& message, Outbox& out) {
   if (!is_relayed_down(message.type)) return "the coordinating rank sent what only members send";
   for (std::size_t place = 0; const std::uint32_t rank : message.ranks) {
     // A rank that is no longer attached hears it from the hub.
-    if (is_mine(rank)) out.push_back({rank, one_of(message, place)});
+    if (attached_.contains(rank)) out.push_back({rank, one_of(message, place)});
     ++place;
   }
+  // Last: as soon as this process has its answer it may end.
+  if (const std::size_t place = message.ranks.place_of(rank_); place != RankSet::no_place)
+    out.push_back({rank_, one_of(message, place)});
   // What was said before is of no use any more, and will not be said again.
   if (message.type == MessageType::Verdict) forget(message.topic, MessageType::Vote);
   if (message.type == MessageType::Done) forget(message.topic, MessageType::Acknowledge);

@@ -34,7 +34,7 @@ class Relay {
   /// Takes what an attached rank, or its own, says to the hub. Returns what was wrong with it: the
   /// rank is then not to be trusted.
   [[nodiscard]] std::string pass_up(std::uint32_t from, Message message, double now, Outbox& out);
-  /// Takes what the hub says to some of its ranks. Returns what was wrong with it.
+  /// Takes what the hub says to some of its ranks; its own comes last. Returns what was wrong.
   [[nodiscard]] std::string pass_down(const Message& message, Outbox& out);
   /// Passes on what has been kept for long enough.
   void tick(double now, Outbox& out);

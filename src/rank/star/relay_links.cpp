@@ -43,6 +43,10 @@ void RelayLinks::send_to(std::uint32_t rank, const Message& message) {
   if (served != served_.end()) served->second->send(message);
 }
 
+void RelayLinks::close_served(const std::string& why) {
+  for (const auto& [rank, connection] : served_) connection->close(why);
+}
+
 void RelayLinks::close_all(const std::string& why) {
   check_each([&](Connection& connection) { connection.close(why); });
 }

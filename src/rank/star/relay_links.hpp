@@ -44,6 +44,7 @@ class RelayLinks {
     if (relay_ != nullptr) check(*relay_);
     for (const auto& [rank, connection] : served_) check(*connection);
   }
+  void close_served(const std::string& why);
   void close_all(const std::string& why);
 
  private:

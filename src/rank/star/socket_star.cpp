@@ -268,9 +268,11 @@ void SocketStar::lose(const std::string& why) {
   if (is_lost_) return;
   is_lost_ = true;
   to_hub_.drop_unsent();
-  links_.close_all("the relay lost rank 0");
+  // All that came from there was passed on before. This rank's relay may do so yet.
+  links_.close_served("the relay lost rank 0");
   Outbox out;
-  member_.with([&](Member& member) { member.lose_hub(why, ticks_.now(), out); });
+  const RelaySpans* const relayed = links_.is_attached() ? &spans_ : nullptr;
+  member_.with([&](Member& member) { member.lose_hub(why, ticks_.now(), out, relayed); });
   dispatch(std::move(out), {});
 }
 

@@ -53,7 +53,11 @@ void SocketStar::take_from_served(Connection& connection, Message message) {
 
 void SocketStar::leave_relay(const std::string& why) {
   has_relay_.store(false, std::memory_order_relaxed);
-  if (!links_.leave_relay(why) || is_lost_ || stopping_) return;
+  if (!links_.leave_relay(why) || stopping_) return;
+  if (is_lost_) {
+    member_.with([](Member& member) { member.relay_ended(); });
+    return member_.tell_waiting();
+  }
   Message detach;
   detach.type = MessageType::Detach;
   to_hub_.send(std::move(detach));

@@ -17,9 +17,9 @@ static void describe(const struct simcuda_launch* launch, struct simcuda_work* w
   work->block_cycles = launch->block[0] == 128 ? 20e3 : 60e3;
 }
 static const struct simcuda_parameter parameters[] = {{4, 4}};
-static const struct simcuda_kernel tuned = {"tuned", NULL, describe, parameters, 1, 0, 0, 0, 0};
+static const struct simcuda_kernel tuned = {"tuned", NULL, describe, parameters, 1, 0, 0, 0, 0, 0};
 static const struct simcuda_kernel declared = {"declared", NULL, describe, parameters, 1,
-                                               0,          0,    0,        0};
+                                               0,          0,    0,        0,          0};
 static const struct simcuda_kernel* const kernels[] = {&tuned, &declared};
 static const struct simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 2};
 

@@ -167,6 +167,20 @@ TEST_CASE("A relay that stands still is left in the time that was stated", "[rel
   }
 }
 
+TEST_CASE("All ranks learn the verdict where each ends as soon as it has it", "[relay]") {
+  for (std::uint64_t seed = 0; seed < 1000; seed += case_step) {
+    CAPTURE(seed);
+    RelayedRanks ranks(seed);
+    ranks.all_say(all_ranks);
+    while (ranks.step()) {
+      for (const std::uint32_t rank : all_ranks.ranks)
+        if (ranks.seen(rank, all_ranks).verdict != Verdict::Open) ranks.leave(rank);
+    }
+    ranks.settle();
+    REQUIRE(ranks.verdicts(all_ranks) == std::set{Verdict::Committed});
+  }
+}
+
 TEST_CASE("No rank sees Committed where another sees Aborted, whatever is lost of relays",
           "[relay]") {
   std::map<Verdict, int> counts;

@@ -141,6 +141,16 @@ void SimulatedRanks::pass_time(double seconds) {
 void SimulatedRanks::kill(std::uint32_t rank) {
   if (!alive_[rank]) return;
   alive_[rank] = false;
+  end_links_of(rank);
+}
+
+void SimulatedRanks::leave(std::uint32_t rank) {
+  loses_messages_ = false;
+  kill(rank);
+  loses_messages_ = true;
+}
+
+void SimulatedRanks::end_links_of(std::uint32_t rank) {
   if (attached_[rank]) break_link(Kind::ToRelay, rank, Kind::RelaySeesEnd);
   if (relays_[rank]) stop_relaying(rank);
   if (rank != 0) return break_link(Kind::ToHub, rank, Kind::HubSeesEnd);
@@ -159,7 +169,7 @@ void SimulatedRanks::cut(std::uint32_t rank) {
 void SimulatedRanks::break_link(Kind kind, std::uint32_t rank, Kind end) {
   if ((kind == Kind::ToHub || kind == Kind::ToMember) && !linked_[rank]) return;
   auto& queue = links_[{kind, rank, 0}];
-  queue.resize(random_() % (queue.size() + 1));
+  if (loses_messages_) queue.resize(random_() % (queue.size() + 1));
   queue.push_back({end, {}});
 }
 
@@ -259,7 +269,7 @@ void SimulatedRanks::leave_relay(std::uint32_t rank) {
   attached_[rank] = false;
   links_.erase({Kind::FromRelay, rank, 0});
   break_link(Kind::ToRelay, rank, Kind::RelaySeesEnd);
-  if (!members_[rank].lost().empty()) return;
+  if (!members_[rank].lost().empty()) return members_[rank].relay_ended();
   Message message;
   message.type = MessageType::Detach;
   send_to_hub(rank, std::move(message));
@@ -290,9 +300,9 @@ void SimulatedRanks::deliver(const Link& link, Item item) {
     case Kind::ToMember:
       return take_of_hub(at, std::move(item.message));
     case Kind::MemberSeesEnd:
-      members_[at].lose_hub("lost", now_, out);
+      members_[at].lose_hub("lost", now_, out, attached_[at] ? &spans_ : nullptr);
+      // Its relay may still pass on what it was told before.
       if (relays_[at]) stop_relaying(at);
-      leave_relay(at);
       return send(at, std::move(out));
     case Kind::ToRelay:
       REQUIRE(relays_[at]->pass_up(link.a, std::move(item.message), now_, out) == "");
@@ -323,6 +333,7 @@ void SimulatedRanks::look() {
   for (const auto& [rank, topic] : asked_) {
     if (!alive_[rank]) continue;
     Agreement agreement = members_[rank].poll(topic);
+    if (agreement.verdict == Verdict::Committed && !agreement.why.empty()) FAIL(agreement.why);
     if (agreement.verdict != Verdict::Open) seen_[{rank, topic.question}] = std::move(agreement);
   }
 }

@@ -41,6 +41,8 @@ class SimulatedRanks {
   void settle();
   void pass_time(double seconds);
   void kill(std::uint32_t rank);
+  /// Its process ends: all that it has sent still arrives, before its end.
+  void leave(std::uint32_t rank);
   /// From now on it does nothing, and its connections stay.
   void stand_still(std::uint32_t rank) { alive_[rank] = false; }
   /// Breaks the connection between the rank and rank 0.
@@ -98,6 +100,7 @@ class SimulatedRanks {
   void stop_relaying(std::uint32_t relay);
   void send_of_hub(contextune::rank::Outbox out);
   void deliver(const Link& link, Item item);
+  void end_links_of(std::uint32_t rank);
   void break_link(Kind kind, std::uint32_t rank, Kind end);
   void look();
 
@@ -115,6 +118,7 @@ class SimulatedRanks {
   std::vector<bool> alive_;
   std::vector<bool> linked_;
   std::vector<bool> hidden_;
+  bool loses_messages_ = true;  // where a link breaks
   std::map<Link, std::deque<Item>> links_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, contextune::Agreement> seen_;
   std::vector<std::pair<std::uint32_t, contextune::Topic>> asked_;
