@@ -1,0 +1,5 @@
+"""`python -m contextune run -- python train.py`: the command `contextune`."""
+
+from contextune._command import main
+
+main()
