@@ -1,0 +1,139 @@
+"""libcontextune.so, by ctypes: the functions of contextune.h, under the names that they have there."""
+
+import ctypes
+import threading
+from typing import Any
+
+from contextune import _native
+from contextune._errors import warn_once
+
+UNSETTLED = 0xFFFFFFFF
+UNTUNED = 0xFFFFFFFF
+
+PLACE_UNTUNED, PLACE_REGION, PLACE_CAPTURE, PLACE_FREE = range(4)
+
+
+class Entry(ctypes.Structure):
+    """contextune_entry"""
+    _fields_ = [("opaque", ctypes.c_uint64 * 8)]
+
+
+class Call(ctypes.Structure):
+    """contextune_call"""
+    _fields_ = [("opaque", ctypes.c_uint64 * 8)]
+
+
+class Pruned(ctypes.Structure):
+    """contextune_pruned"""
+    _fields_ = [("by_device", ctypes.c_uint32), ("by_kernel", ctypes.c_uint32),
+                ("by_author", ctypes.c_uint32), ("failed", ctypes.c_uint32)]
+
+
+class DeviceFacts(ctypes.Structure):
+    """contextune_device"""
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char * 128), ("num_sms", ctypes.c_int),
+                ("compute_capability", ctypes.c_int), ("max_threads_per_block", ctypes.c_int),
+                ("registers_per_sm", ctypes.c_int), ("max_shared_bytes", ctypes.c_size_t)]
+
+
+RestoreCall = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+_entry, _call = ctypes.POINTER(Entry), ctypes.POINTER(Call)
+_text, _handle, _number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint32
+_texts = ctypes.POINTER(ctypes.c_char_p)
+
+_PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
+    "contextune_version": (_text, []),
+    "contextune_error": (_text, []),
+    "contextune_current_state": (ctypes.c_int, []),
+    "contextune_state_reason": (_text, []),
+    "contextune_join": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_double]),
+    "contextune_communicator_ranks": (ctypes.c_int, [ctypes.c_void_p, _text, ctypes.c_size_t]),
+    "contextune_region_begin": (None, [_entry, _text]),
+    "contextune_region_tunes": (ctypes.c_int, [_entry]),
+    "contextune_region_option": (ctypes.c_int, [_entry, _text, _text]),
+    "contextune_region_restore_buffer": (ctypes.c_int, [_entry, ctypes.c_void_p, ctypes.c_size_t]),
+    "contextune_region_restore_call": (ctypes.c_int, [_entry, RestoreCall, ctypes.c_void_p]),
+    "contextune_region_communicator": (ctypes.c_int, [_entry, ctypes.c_void_p]),
+    "contextune_region_untuned": (ctypes.c_int, [_entry]),
+    "contextune_region_next": (ctypes.c_int, [_entry]),
+    "contextune_region_end": (None, [_entry]),
+    "contextune_tunable_create": (_handle, [_text, _texts, ctypes.c_size_t]),
+    "contextune_tunable_span": (ctypes.c_int, [_handle]),
+    "contextune_tunable_key": (_number, [_handle, _text]),
+    "contextune_tunable_begin": (_number, [_handle, _number, _call]),
+    "contextune_tunable_end": (ctypes.c_int, [_call, ctypes.c_int]),
+    "contextune_note_failure": (None, [_text]),
+    "contextune_tunable_keep": (ctypes.c_int, [_handle, _number, ctypes.POINTER(_number),
+                                               ctypes.c_size_t, ctypes.POINTER(Pruned)]),
+    "contextune_tunable_region_begin": (None, [_entry, _handle, _number]),
+    "contextune_current_place": (ctypes.c_int, []),
+    "contextune_current_device": (ctypes.c_int, [ctypes.POINTER(DeviceFacts)]),
+}
+# They take no lock and wait for nothing, so the interpreter's lock need not be given away for them.
+_IMMEDIATE: dict[str, tuple[Any, list[Any]]] = {
+    "contextune_tunable_settled": (_number, [_handle, _number]),
+}
+
+
+class Library:
+    """The functions that the library exports, with their types."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        waiting, immediate = ctypes.CDLL(path), ctypes.PyDLL(path)
+        for functions, prototypes in ((waiting, _PROTOTYPES), (immediate, _IMMEDIATE)):
+            for name, (result, arguments) in prototypes.items():
+                function = getattr(functions, name)
+                function.restype, function.argtypes = result, arguments
+                setattr(self, name, function)
+
+    def __getattr__(self, name: str) -> Any:  # only what __init__ has not set
+        raise AttributeError(name)
+
+    def error(self) -> str:
+        """Why this thread's last failed call failed."""
+        return decode(self.contextune_error())
+
+
+def encode(text: str) -> bytes:
+    """A text as the C functions take it, which ends at its first zero byte."""
+    return text.replace("\0", "?").encode(errors="replace")
+
+
+def decode(text: bytes | None) -> str:
+    return (text or b"").decode(errors="replace")
+
+
+def encode_all(texts: list[str]) -> Any:
+    return (ctypes.c_char_p * len(texts))(*map(encode, texts))
+
+
+_lock = threading.Lock()
+_tried = False
+_loaded: Library | None = None
+
+
+def _load() -> Library | None:
+    path = _native.find_library()
+    if path is None:
+        warn_once(f"contextune: there is no libcontextune.so in {_native.FOLDER / 'lib'}, so nothing is "
+                  "tuned; install the package with `pip install ./src/python` from a clone")
+        return None
+    try:
+        return Library(str(path))
+    except (OSError, AttributeError) as error:
+        warn_once(f"contextune: {path} cannot be used, so nothing is tuned: {error}; install one "
+                  "version of contextune, package and command alike")
+        return None
+
+
+def library() -> Library | None:
+    """The library; None, with a warning at the first time, where there is none to be used."""
+    global _tried, _loaded
+    if not _tried:
+        with _lock:
+            if not _tried:
+                _loaded = _load()
+                _tried = True
+    return _loaded
