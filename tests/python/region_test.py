@@ -62,6 +62,7 @@ class ContextualAutotune(unittest.TestCase):
             return self.add(self.y, 1.0, "set")
 
         self.assertEqual(step(), 128)
+        self.assertTrue(lines("event=winner", "region=few_passes"))  # which comes after them
         trials = lines("event=trial", "region=few_passes")
         self.assertEqual([(field(line, "config"), field(line, "iter")) for line in trials if
                           " iter=" in line],

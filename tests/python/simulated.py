@@ -111,4 +111,6 @@ def lines(*words, seconds=5.0):
 
 
 def field(line, name):
-    return re.search(rf'{name}=("[^"]*"|\S*)', line)[1].strip('"')
+    """Its value, without the quotes that hold it together."""
+    value = re.search(rf'{name}=("(?:[^"\\]|\\.)*"|\S*)', line)[1]
+    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value

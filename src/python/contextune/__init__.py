@@ -6,13 +6,18 @@ everything runs untuned, with one warning.
 
 from importlib.metadata import PackageNotFoundError, version
 
+from contextune._autotune import AutotunedFunction, autotune
 from contextune._contextual import contextual_autotune
+from contextune._device import Device, current_device
 from contextune._errors import Error, UntunedWarning
+from contextune._hashable import to_hashable
+from contextune._prune import prune_fn_by_group_size_m, prune_fn_by_shared_memory
 from contextune._region import Region, region
 from contextune._state import Reach, State, state
 
-__all__ = ["Error", "Reach", "Region", "State", "UntunedWarning", "contextual_autotune", "region",
-           "state"]
+__all__ = ["AutotunedFunction", "Device", "Error", "Reach", "Region", "State", "UntunedWarning",
+           "autotune", "contextual_autotune", "current_device", "prune_fn_by_group_size_m",
+           "prune_fn_by_shared_memory", "region", "state", "to_hashable"]
 
 try:
     __version__ = version("contextune")

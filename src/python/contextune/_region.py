@@ -49,18 +49,15 @@ class RegionEntry:
             library.contextune_tunable_region_begin(self._pointer, tunable, problem)
         self._tunes = bool(library.contextune_region_tunes(self._pointer))
 
-    @property
-    def tunes(self) -> bool:
-        """Whether the region still searches, so that options count."""
-        return self._tunes
-
-    def configure(self, options: Mapping[str, Option], *, repeatable: bool, restore: Restore,
-                  communicator: int | None) -> None:
-        """Says how it is tuned. Raises Error, after leaving, for what cannot be."""
+    def configure(self, options: Mapping[str, Option], *, repeatable: bool,
+                  restore: Callable[[], Restore], communicator: Any) -> None:
+        """Says how it is tuned, where that is still of use. Leaves where it raises, as Error does for
+        what cannot be."""
         if not self._tunes:
             return
         try:
-            self._configure(options, repeatable, restore, communicator)
+            group = None if communicator is None else communicator_of(communicator)
+            self._configure(options, repeatable, restore(), group)
         except BaseException:
             self.leave()
             raise
@@ -152,17 +149,10 @@ class Region:
         self._options = dict(options)
         self._entered: list[RegionEntry | None] = []
 
-    def _enter(self, library: Library, restore_of_entry: Callable[[], Restore]) -> RegionEntry:
+    def _enter(self, library: Library, restore: Callable[[], Restore]) -> RegionEntry:
         entry = RegionEntry(library, self.name)
-        if entry.tunes:
-            try:
-                restore = restore_of_entry()
-                group = None if self._communicator is None else communicator_of(self._communicator)
-            except BaseException:
-                entry.leave()
-                raise
-            entry.configure(self._options, repeatable=self._repeatable, restore=restore,
-                            communicator=group)
+        entry.configure(self._options, repeatable=self._repeatable, restore=restore,
+                        communicator=self._communicator)
         return entry
 
     def __enter__(self) -> "Region":

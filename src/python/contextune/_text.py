@@ -1,0 +1,92 @@
+"""Values as the C functions, the log and the store have them."""
+
+import enum
+import inspect
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+from contextune._device_memory import is_memory
+from contextune._errors import Error
+
+_WHOLE = range(-(1 << 63), 1 << 63)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/+-]*")
+_READ_AS_OTHERS = re.compile(r"true|false|nan.*|inf.*", re.IGNORECASE)
+
+
+def quoted(text: str) -> str:
+    """A text as it stands behind name=; in quotes unless it reads as itself without."""
+    if _PLAIN.fullmatch(text) and not _READ_AS_OTHERS.fullmatch(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def described(value: Any) -> str:
+    """What a value is called. Raises Error for one that says only where in memory it lies."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, enum.Enum):
+        return value.name
+    if hasattr(value, "all_kwargs"):  # a Config of Triton
+        return " ".join(f"{name}:{part}" for name, part in value.all_kwargs().items())
+    if isinstance(value, type) or inspect.isroutine(value):
+        return str(value.__qualname__)
+    kind: Any = type(value)
+    if is_memory(value) and not isinstance(value, tuple):
+        raise Error(f"{kind.__name__} is a tensor, of which two are never equal; take to_hashable() of it")
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        raise Error(f"{kind.__name__} has no text that is the same in the next run; give it a __repr__")
+    return str(value).removeprefix("torch.")
+
+
+def value_text(value: Any) -> str:
+    """A parameter's value, as "64", "0.5", "true" or a text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and not isinstance(value, enum.Enum) and value in _WHOLE:
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value)) if abs(value) < float("inf") else quoted(repr(float(value)))
+    return quoted(described(value))
+
+
+def config_text(config: Mapping[str, Any]) -> str:
+    """A config, as "block=64 stages=3"; "default" if it sets nothing."""
+    return " ".join(f"{name}={value_text(value)}" for name, value in config.items()) or "default"
+
+
+def _nested(part: Any) -> str:
+    if part is None:
+        return "none"
+    if isinstance(part, Mapping):
+        return "[" + ":".join(_nested(pair) for pair in part.items()) + "]"
+    if isinstance(part, tuple):
+        return "(" + ":".join(map(_nested, part)) + ")"
+    if isinstance(part, list):
+        return "[" + ":".join(map(_nested, part)) + "]"
+    if isinstance(part, Set):
+        return "[" + ":".join(sorted(map(_nested, part))) + "]"
+    if isinstance(part, (int, float)) and not isinstance(part, enum.Enum):
+        return str(int(part)) if isinstance(part, int) else repr(part)
+    return '"' + described(part).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, int) and not isinstance(part, enum.Enum) and int(part) in _WHOLE:
+        return str(int(part))
+    if isinstance(part, (Mapping, tuple, list, Set)):
+        return quoted(_nested(part))
+    if isinstance(part, float):
+        return quoted(repr(float(part)))
+    return quoted(described(part))
+
+
+def key_text(key: Any) -> str:
+    """What a key function returned: "key=5" of one part, "key1=5 key2=f16" of several.
+
+    None adds nothing.
+    """
+    if not isinstance(key, tuple):
+        return "" if key is None else f"key={_part_text(key)}"
+    return " ".join(f"key{number}={_part_text(part)}" for number, part in enumerate(key, 1)
+                    if part is not None)
