@@ -40,6 +40,11 @@ with region("entered"):
 for _ in region("repeated", repeatable=True):
     runs.append("repeated")
 assert runs == [64, 128, "step", 64, 7, "decorated", "entered", "repeated"], runs
+choice = contextune.Choice("sum", buffers=lambda x: 1 / 0, make_inputs=lambda problem: 1 / 0)
+choice.add("first", {"block": [64, 128]})(lambda x, block: (x, block))
+choice.add("second")(lambda x: 1 / 0)
+assert choice(5) == (5, 64)
+assert choice.timings(1024) == []
 for call in (lambda: scale(1, block=7), lambda: scale(1000)):
     try:
         call()

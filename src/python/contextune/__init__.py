@@ -7,17 +7,42 @@ everything runs untuned, with one warning.
 from importlib.metadata import PackageNotFoundError, version
 
 from contextune._autotune import AutotunedFunction, autotune
+from contextune._choice import Choice, ChoiceProblem, ChoiceTiming, TimingState
+from contextune._choice_call import ChoiceMemory
 from contextune._contextual import contextual_autotune
 from contextune._device import Device, current_device
 from contextune._errors import Error, UntunedWarning
 from contextune._hashable import to_hashable
+from contextune._join import join
+from contextune._logs import read_logs
 from contextune._prune import prune_fn_by_group_size_m, prune_fn_by_shared_memory
 from contextune._region import Region, region
 from contextune._state import Reach, State, state
 
-__all__ = ["AutotunedFunction", "Device", "Error", "Reach", "Region", "State", "UntunedWarning",
-           "autotune", "contextual_autotune", "current_device", "prune_fn_by_group_size_m",
-           "prune_fn_by_shared_memory", "region", "state", "to_hashable"]
+__all__ = [
+    "AutotunedFunction",
+    "Choice",
+    "ChoiceMemory",
+    "ChoiceProblem",
+    "ChoiceTiming",
+    "Device",
+    "Error",
+    "Reach",
+    "Region",
+    "State",
+    "TimingState",
+    "UntunedWarning",
+    "autotune",
+    "contextual_autotune",
+    "current_device",
+    "join",
+    "prune_fn_by_group_size_m",
+    "prune_fn_by_shared_memory",
+    "read_logs",
+    "region",
+    "state",
+    "to_hashable",
+]
 
 try:
     __version__ = version("contextune")

@@ -14,7 +14,7 @@ from contextune._communicator import communicator_of
 from contextune._config_space import ConfigSpace
 from contextune._device import current_device
 from contextune._errors import Error, text_of_failure, warn_once
-from contextune._hashable import to_hashable
+from contextune._hashable import hashable_key, to_hashable
 from contextune._library import UNSETTLED, UNTUNED, Library, encode, encode_all
 from contextune._problem import Problem
 from contextune._region import Option, RegionEntry, name_of, refuse_unfinished
@@ -84,7 +84,7 @@ class AutotunedFunction(Generic[R]):
             autotune_verbose: Says on standard error what runs.
             autotune_allow_arg_overwrite: The call may set parameters of the configs by name.
             autotune_pg: A process group of PyTorch or an ncclComm_t whose ranks call it together, and
-                have winners of their own.
+                have winners of their own. They are found under `contextune run`.
         """
         if self._tunable is not None and autotune and autotune_pg is None and not autotune_verbose and (
                 not kwargs or self._parameters.isdisjoint(kwargs)):
@@ -214,7 +214,7 @@ class AutotunedFunction(Generic[R]):
 
     def _problem_of(self, communicator: int | None, args: tuple[Any, ...],
                     kwargs: dict[str, Any]) -> Problem:
-        key = to_hashable_key(self._key_fn(*args, **kwargs))
+        key = hashable_key(self._key_fn(*args, **kwargs))
         table = self._problems if communicator is None else self._problems_of_groups
         at = key if communicator is None else (communicator, key)
         problem = table.get(at)
@@ -350,15 +350,6 @@ def _positional_parameters(function: Callable[..., Any]) -> list[str]:
 
 def _named(parameters: Iterable[str]) -> str:
     return " and ".join(f"'{name}'" for name in sorted(parameters))
-
-
-def to_hashable_key(key: Any) -> Any:
-    """A key as it is looked up, also where it has lists in it."""
-    try:
-        hash(key)
-        return key
-    except TypeError:
-        return to_hashable(key)
 
 
 def autotune(config_space: Any, key_fn: Callable[..., Any] | None = None,

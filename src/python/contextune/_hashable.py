@@ -22,3 +22,12 @@ def to_hashable(value: Any) -> Any:
     if isinstance(value, Set):
         return frozenset(map(to_hashable, value))
     return value
+
+
+def hashable_key(key: Any) -> Any:
+    """A key as it is looked up, also where it has lists in it."""
+    try:
+        hash(key)
+        return key
+    except TypeError:
+        return to_hashable(key)

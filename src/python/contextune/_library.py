@@ -4,7 +4,7 @@ import ctypes
 import threading
 from typing import Any
 
-from contextune import _native
+from contextune import _choice_library, _native
 from contextune._errors import warn_once
 
 UNSETTLED = 0xFFFFFFFF
@@ -82,7 +82,8 @@ class Library:
     def __init__(self, path: str) -> None:
         self.path = path
         waiting, immediate = ctypes.CDLL(path), ctypes.PyDLL(path)
-        for functions, prototypes in ((waiting, _PROTOTYPES), (immediate, _IMMEDIATE)):
+        for functions, prototypes in ((waiting, _PROTOTYPES), (waiting, _choice_library.PROTOTYPES),
+                                      (immediate, _IMMEDIATE)):
             for name, (result, arguments) in prototypes.items():
                 function = getattr(functions, name)
                 function.restype, function.argtypes = result, arguments

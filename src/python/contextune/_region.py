@@ -234,7 +234,7 @@ def region(name: str, *, repeatable: bool = False, restore: Any = None, communic
             pass, above a function also names of its parameters, or a callable that puts everything
             back (above a function it is given the arguments of the call).
         communicator: A process group of PyTorch or an ncclComm_t whose ranks do it, and tune it by
-            themselves.
+            themselves. They are found under `contextune run`.
         options: Those of a region, as `n_repeat=3`; a flag or a variable of the same name wins.
 
     Without a GPU, the library or the frontend, the body runs once.

@@ -1,0 +1,102 @@
+"""Two ranks over the simulated NCCL that no launcher has named: join() and groups of ranks."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import contextune
+
+HERE = pathlib.Path(__file__).parent
+FRONTEND = pathlib.Path(contextune.__file__).parent / "native" / "lib" / "libcontextune_preload.so"
+LIMIT = 100
+# Blocks of 128 are slow on one rank, so that both together prefer 64.
+RANK = """
+import ctypes, pathlib, sys, time
+import contextune
+from simulated import Gpu
+
+rank, folder, how = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+gpu = Gpu()
+nccl = ctypes.CDLL("libnccl.so.2")
+
+class UniqueId(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_byte * 128)]
+
+unique = UniqueId()
+if rank == 0:
+    assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
+    (folder / "id.part").write_bytes(bytes(unique))
+    (folder / "id.part").rename(folder / "id")
+else:
+    while not (folder / "id").exists():
+        time.sleep(0.01)
+    unique = UniqueId.from_buffer_copy((folder / "id").read_bytes())
+communicator = ctypes.c_void_p()
+nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
+assert nccl.ncclCommInitRank(ctypes.byref(communicator), 2, unique, rank) == 0
+
+y = gpu.tensor(1000)
+SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
+
+@contextune.autotune(SPACE, lambda y: y.numel(), name="scale")
+def scale(y, block):
+    if rank == 1 and block == 128:
+        gpu.launch("set", 256, y, 1.0)
+    gpu.launch("set", block, y, 1.0)
+    return block
+
+if how == "join":
+    print(contextune.join(communicator), scale(y))
+elif how == "group":
+    print(scale(y, autotune_pg=communicator.value))
+elif how == "region":
+    @contextune.contextual_autotune(communicator=communicator)
+    def step():
+        return scale(y)
+    print(step())
+"""
+
+
+class Ranks(unittest.TestCase):
+    def run_ranks(self, how, frontend=FRONTEND):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "rank.py").write_text(RANK)
+            environment = os.environ | {"PYTHONPATH": str(HERE), "SIMCUDA_DEVICES": "2",
+                                        "CONTEXTUNE_LOG_DIR": str(folder / "logs"),
+                                        "LD_PRELOAD": str(frontend)}
+            ranks = [subprocess.Popen([sys.executable, "rank.py", str(rank), name, how], cwd=folder,
+                                      env=environment | {"RANK": str(rank), "WORLD_SIZE": "2"},
+                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                     for rank in range(2)]
+            try:
+                told = [rank.communicate(timeout=LIMIT) for rank in ranks]
+            finally:
+                for rank in ranks:
+                    rank.kill()
+            self.assertEqual([rank.returncode for rank in ranks], [0, 0], told)
+            return [out.strip() for out, _ in told]
+
+    def test_ranks_that_are_joined_choose_what_is_best_for_the_slowest(self):
+        self.assertEqual(self.run_ranks("join"), ["True 64", "True 64"])
+
+    def test_ranks_are_joined_without_the_frontend_too(self):
+        self.assertEqual(self.run_ranks("join", frontend=""), ["True 64", "True 64"])
+
+    def test_a_function_that_a_group_calls_is_tuned_by_its_ranks(self):
+        self.assertEqual(self.run_ranks("group"), ["64", "64"])
+
+    def test_a_region_of_a_group_is_tuned_by_its_ranks(self):
+        self.assertEqual(self.run_ranks("region"), ["64", "64"])
+
+    def test_what_is_no_group_is_refused(self):
+        for group, told in (("world", "str"), (0, "no NCCL communicator"), (True, "bool")):
+            with self.assertRaisesRegex(contextune.Error, told):
+                contextune.join(group)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
