@@ -44,7 +44,7 @@ def put_examples(page, text):
     for part in text.split("<!-- example ")[1:]:
         name, there = part.split("<!-- /example -->")[0].split(" -->", 1)
         source = (root / name).read_text().split(" The README shows what follows", 1)[1]
-        language = "lua" if name.endswith(".lua") else "cpp"
+        language = {".lua": "lua", ".py": "python"}.get(pathlib.Path(name).suffix, "cpp")
         wanted = f"```{language}\n{source.split(chr(10), 1)[1].strip()}\n```"
         if "--write" not in sys.argv and there.strip() != wanted:
             fail(f"{page}: the example of {name} is not what the file has; run this script with --write")

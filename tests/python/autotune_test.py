@@ -39,6 +39,7 @@ class Autotune(unittest.TestCase):
         return block
 
     def tuned(self, space=SPACE, key=lambda y, *_: y.numel(), prune=None, function=None, **more):
+        more = {"repeatable": True} | more
         @autotune(space, key, prune, name=self.name, **more)
         def set_all(y, value=1.0, *, block):
             return self.set(y, value, block)
@@ -237,19 +238,38 @@ class Autotune(unittest.TestCase):
         tuned(self.y)
         self.assertEqual(set(self.y.read()), {2.0})
 
-    def test_a_function_that_is_not_repeatable_keeps_its_default_and_its_result(self):
+    def test_a_function_that_does_not_leave_the_same_keeps_its_default_and_its_result(self):
         def run(y, block):
             gpu.launch("add", block, y, 1.0)
             return block
 
-        self.assertEqual(self.tuned(function=run, repeatable=False)(self.y), 256)
+        with self.assertWarnsRegex(contextune.UntunedWarning, "(?s)repeatable=True.*restore="):
+            self.assertEqual(self.tuned(function=run, repeatable=False)(self.y), 256)
         self.assertEqual(set(self.y.read()), {1.0})
+
+    def test_without_the_frontend_no_memory_is_seen_and_a_function_has_to_say_that_it_is_repeatable(self):
+        with self.assertWarnsRegex(contextune.UntunedWarning, "memory is not seen"):
+            self.assertEqual(self.tuned(repeatable=False)(self.y), 256)
+        self.assertEqual(self.runs, [256])
+
+    def test_a_function_that_returns_new_memory_is_tuned_where_it_says_that_it_is_repeatable(self):
+        def run(y, block):
+            new = gpu.tensor(*y.shape)
+            gpu.launch("set", block, new, 1.0)
+            return new, block
+
+        with self.assertWarns(contextune.UntunedWarning):
+            new, block = self.tuned(function=run, repeatable=False)(self.y)
+        self.assertEqual((set(new.read()), block), ({1.0}, 256))
+        self.name += "_said"
+        new, block = self.tuned(function=run, repeatable=True)(self.y)
+        self.assertEqual((set(new.read()), block), ({1.0}, 128))
 
     def test_a_method_is_tuned_with_its_object(self):
         test = self
 
         class Model:
-            @autotune(SPACE, lambda self, y: y.numel(), name=test.name)
+            @autotune(SPACE, lambda self, y: y.numel(), name=test.name, repeatable=True)
             def step(self, y, block):
                 return self, test.set(y, 1.0, block)
 

@@ -1,6 +1,6 @@
 """Python programs under `contextune run`: kernels that a space file declares are tuned in a function that
-contextual_autotune repeats, the package uses the copy of the library that the frontend attaches, and
-read_logs() tells what was found."""
+contextual_autotune repeats, functions that say nothing are run again where that leaves the same, the package
+uses the copy of the library that the frontend attaches, and read_logs() tells what was found."""
 
 import os
 import pathlib
@@ -42,12 +42,19 @@ choice.add("fast")(lambda y: gpu.launch("set", 128, y, 1.0))
 choice(y)
 print([one.implementation for one in choice.timings() if one.is_winner])
 
-@contextune.autotune([{"block": 256}, {"block": 128}], lambda y: y.numel())
+@contextune.autotune([{"block": 256}, {"block": 128}], lambda y: y.numel(), restore="y")
 def scale(y, block):
     gpu.launch("add", block, y, 1.0)
     return block
 
 print(scale(y))
+
+@contextune.autotune([{"block": 256}, {"block": 128}])
+def unsaid(y, block):
+    gpu.launch("set", block, y, 1.0)
+    return block
+
+print(unsaid(y))
 """
 
 
@@ -72,7 +79,7 @@ class Run(unittest.TestCase):
     def test_a_declared_kernel_is_tuned_in_the_function_and_read_logs_tells_its_winner(self):
         lines = self.run_program(sys.executable, "-m", "contextune", "run", "--space", "space.lua", "--region",
                                  "nvtx:none", "--quiet", "--")
-        self.assertEqual(lines, ["True {5.0} FULL", "['fast']", "128"])
+        self.assertEqual(lines, ["True {5.0} FULL", "['fast']", "128", "128"])
         logs = contextune.read_logs(self.folder / "logs")
         (process,) = logs["processes"]
         (region,) = [one for one in process["regions"] if one["name"] == "decode"]
@@ -80,7 +87,7 @@ class Run(unittest.TestCase):
         self.assertIn("block=128", site["configs"][str(site["winner"]["config"])])
 
     def test_the_same_program_without_the_command_tunes_what_it_declares_itself(self):
-        self.assertEqual(self.run_program(), ["False {5.0} TUNABLES", "['fast']", "128"])
+        self.assertEqual(self.run_program(), ["False {5.0} TUNABLES", "['fast']", "128", "256"])
 
     def test_the_copy_beside_another_frontend_is_used(self):
         native = pathlib.Path(contextune.__file__).parent / "native" / "lib"
@@ -90,7 +97,7 @@ class Run(unittest.TestCase):
             (other / name).write_bytes((native / name).read_bytes())
         self.environment |= {"LD_PRELOAD": str(other / "libcontextune_preload.so"),
                              "CONTEXTUNE_SPACE": str(self.folder / "space.lua")}
-        self.assertEqual(self.run_program(), ["True {5.0} FULL", "['fast']", "128"])
+        self.assertEqual(self.run_program(), ["True {5.0} FULL", "['fast']", "128", "128"])
 
     def test_a_folder_without_logs_is_named_by_read_logs(self):
         with self.assertRaisesRegex(contextune.Error, "no log folder .*nowhere"):

@@ -57,6 +57,7 @@ class AutotunedFunction(Generic[R]):
         self._options = {**_REGION_OPTIONS, **options}
         self._positional = _positional_parameters(function)
         self._lock = threading.RLock()
+        self._has_warned = False
         # What _prepare() fills.
         self._library: Library | None = None
         self._tunable: int | None = None
@@ -257,10 +258,13 @@ class AutotunedFunction(Generic[R]):
         if place != _library.PLACE_FREE:
             return self._run(problem.default, args, kwargs)
         value, problem, why = self._tune(problem, args, kwargs)
+        if why and not self._has_warned:
+            self._has_warned = True
+            warn_once(f"contextune: {_in_python(why)}")
         if verbose:
             config = self._settled_of(problem)
             if why:
-                self._say(problem, f"was not tuned: {why}")
+                self._say(problem, f"was not tuned: {_in_python(why)}")
             elif config != UNSETTLED:
                 self._say(problem, f"was tuned, and runs {config_text(self._configs[config])}")
         return value
@@ -335,6 +339,11 @@ def _same_key(*_: Any, **__: Any) -> None:
     """Of a function without key_fn: all calls are one problem."""
 
 
+def _in_python(why: str) -> str:
+    """A sentence of the library, which names options as C++ does."""
+    return why.replace(".repeatable", "repeatable=True").replace("what to .restore", "what to restore=")
+
+
 def _unsettled(_: int | None, __: int) -> int:
     return UNSETTLED
 
@@ -354,12 +363,12 @@ def _named(parameters: Iterable[str]) -> str:
 
 def autotune(config_space: Any, key_fn: Callable[..., Any] | None = None,
              prune_fn: Callable[..., bool] | None = None, *, name: str | None = None,
-             n_warmup: int = 5, n_repeat: int = 10, restore: Any = None, repeatable: bool = True,
+             n_warmup: int = 5, n_repeat: int = 10, restore: Any = None, repeatable: bool = False,
              allow_override: bool = False,
              **options: Option) -> Callable[[Callable[..., R]], AutotunedFunction[R]]:
     """Makes a function of one that has configs, and finds the best for each key.
 
-        @autotune([{"block": b} for b in (128, 64, 256)], key_fn=lambda x: to_hashable(x))
+        @autotune([{"block": b} for b in (128, 64, 256)], lambda x: to_hashable(x), repeatable=True)
         def scale(x, block): ...
 
         scale(x)
@@ -379,8 +388,10 @@ def autotune(config_space: Any, key_fn: Callable[..., Any] | None = None,
         n_warmup: Runs of each config that do not count.
         n_repeat: Runs of each config that do.
         restore: How to undo a run, where a second one does not leave the same, as contextual_autotune().
-        repeatable: False: unless two runs of the default leave the same in device memory, the default
-            is kept. New tensors as results do not.
+        repeatable: Running the function several times leaves the same as running it once. Where neither
+            this nor `restore` is said, the default is run twice, and kept with a warning unless that is
+            seen to leave the same in device memory. Under `contextune run` memory is seen; functions that
+            return new tensors do not leave the same.
         allow_override: Calls may set parameters of the configs by name.
         options: Others of a region, as `margin=0.02`; a flag or a variable of the same name wins.
     """
