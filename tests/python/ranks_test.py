@@ -1,13 +1,17 @@
 """Two ranks over the simulated NCCL that no launcher has named: join() and groups of ranks."""
 
+import ctypes
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import contextune
+from contextune._communicator import communicator_of
 
 HERE = pathlib.Path(__file__).parent
 FRONTEND = pathlib.Path(contextune.__file__).parent / "native" / "lib" / "libcontextune_preload.so"
@@ -91,6 +95,22 @@ class Ranks(unittest.TestCase):
 
     def test_a_region_of_a_group_is_tuned_by_its_ranks(self):
         self.assertEqual(self.run_ranks("region"), ["64", "64"])
+
+    def test_the_communicator_of_a_process_group_is_found_as_pytorch_tells_it(self):
+        class Group:
+            def __init__(self, **told):
+                self.told = types.SimpleNamespace(**told)
+
+            def _get_backend(self, device):
+                return self.told if device == "the device cuda" else None
+
+        torch = types.SimpleNamespace(device=lambda name: f"the device {name}")
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            self.assertEqual(communicator_of(Group(_comm_ptr=lambda: 4096)), 4096)
+            for group, told in ((Group(), "does not say"), (Group(_comm_ptr=lambda: 0), "a collective")):
+                with self.assertRaisesRegex(contextune.Error, told):
+                    communicator_of(group)
+        self.assertEqual(communicator_of(types.SimpleNamespace(comm=ctypes.c_void_p(4096))), 4096)
 
     def test_what_is_no_group_is_refused(self):
         for group, told in (("world", "str"), (0, "no NCCL communicator"), (True, "bool")):

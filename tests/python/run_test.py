@@ -99,6 +99,20 @@ class Run(unittest.TestCase):
                              "CONTEXTUNE_SPACE": str(self.folder / "space.lua")}
         self.assertEqual(self.run_program(), ["True {5.0} FULL", "['fast']", "128", "128"])
 
+    def test_a_second_run_starts_with_the_winners_of_the_first(self):
+        self.environment |= {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": str(self.folder / "store")}
+        flags = sys.executable, "-m", "contextune", "run", "--space", "space.lua", "--quiet"
+        for folder in "first", "second":
+            lines = self.run_program(*flags, "--log-dir", folder, "--")
+            self.assertEqual(lines[1:], ["['fast']", "128", "128"])
+        trials = []
+        for folder in "first", "second":
+            (process,) = contextune.read_logs(self.folder / folder)["processes"]
+            trials.append({region["name"]: sum(len(site["trials"]) for site in region["sites"])
+                           for region in process["regions"]})
+        self.assertEqual([trials[0][name] > trials[1].get(name, 0) for name in ("decode", "choice sum", "unsaid{}")],
+                         [True] * 3, trials)
+
     def test_a_folder_without_logs_is_named_by_read_logs(self):
         with self.assertRaisesRegex(contextune.Error, "no log folder .*nowhere"):
             contextune.read_logs(self.folder / "nowhere")

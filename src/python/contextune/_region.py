@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
@@ -135,8 +136,15 @@ def name_of(function: Callable[..., Any]) -> str:
     return name if module in (None, "__main__") else f"{module}.{name}"
 
 
+class _Entered(threading.local):
+    """Entries by `with` of this thread that are open, the innermost last."""
+
+    def __init__(self) -> None:
+        self.entries: list[RegionEntry | None] = []
+
+
 class Region:
-    """A region, as region() gives it."""
+    """A region, as region() gives it. Any thread may enter it."""
 
     def __init__(self, name: str, *, repeatable: bool, restore: Any, communicator: Any,
                  options: Mapping[str, Option]) -> None:
@@ -147,7 +155,7 @@ class Region:
         self._restore = restore
         self._communicator = communicator
         self._options = dict(options)
-        self._entered: list[RegionEntry | None] = []
+        self._entered = _Entered()
 
     def _enter(self, library: Library, restore: Callable[[], Restore]) -> RegionEntry:
         entry = RegionEntry(library, self.name)
@@ -164,11 +172,11 @@ class Region:
         entry = None if library is None else self._enter(library, Restore)
         if entry is not None:
             entry.next()
-        self._entered.append(entry)
+        self._entered.entries.append(entry)
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        entry = self._entered.pop()
+        entry = self._entered.entries.pop()
         if entry is None:
             return
         try:
