@@ -3,6 +3,7 @@ failing, as C++ has it."""
 
 import contextlib
 import enum
+import fractions
 import io
 import sys
 import threading
@@ -203,6 +204,7 @@ class Autotune(unittest.TestCase):
 
         for key, text in ((None, ""), (4, "key=4"), ("f16", "key=f16"), (True, "key=1"),
                           (1.5, 'key="1.5"'), (Kind.FAST, "key=FAST"), ("a b", 'key="a b"'),
+                          (fractions.Fraction(1, 2), 'key="0.5"'), (1 << 70, f'key="{1 << 70}"'),
                           ([4, 8], "key1=4 key2=8"), ((1, "f16", None, 2), "key1=1 key2=f16 key4=2"),
                           (((2, 3), [None, "x"]), r'key1=(2:3) key2="(none:\"x\")"'),
                           (to_hashable(self.y), "key1=(1000) key2=(1) key3=torch.float32 key4=cuda")):

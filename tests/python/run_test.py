@@ -77,8 +77,8 @@ class Run(unittest.TestCase):
         return ended.stdout.splitlines()
 
     def test_a_declared_kernel_is_tuned_in_the_function_and_read_logs_tells_its_winner(self):
-        lines = self.run_program(sys.executable, "-m", "contextune", "run", "--space", "space.lua", "--region",
-                                 "nvtx:none", "--quiet", "--")
+        lines = self.run_program(sys.executable, "-m", "contextune", "run", "--space", "space.lua",
+                                 "--region", "nvtx:none", "--quiet", "--")
         self.assertEqual(lines, ["True {5.0} FULL", "['fast']", "128", "128"])
         logs = contextune.read_logs(self.folder / "logs")
         (process,) = logs["processes"]
@@ -110,8 +110,8 @@ class Run(unittest.TestCase):
             (process,) = contextune.read_logs(self.folder / folder)["processes"]
             trials.append({region["name"]: sum(len(site["trials"]) for site in region["sites"])
                            for region in process["regions"]})
-        self.assertEqual([trials[0][name] > trials[1].get(name, 0) for name in ("decode", "choice sum", "unsaid{}")],
-                         [True] * 3, trials)
+        for name in ("decode", "choice sum", "unsaid{}"):
+            self.assertGreater(trials[0][name], trials[1].get(name, 0), trials)
 
     def test_a_folder_without_logs_is_named_by_read_logs(self):
         with self.assertRaisesRegex(contextune.Error, "no log folder .*nowhere"):

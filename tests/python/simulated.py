@@ -33,7 +33,7 @@ class Gpu:
                                                   name.encode()), "cuModuleGetFunction")
 
     def launch(self, kernel, block, y, value):
-        """One value is added to each number of y, or becomes it."""
+        """Adds a value to each number of y, or sets it."""
         n, number, pointer = (ctypes.c_int(y.numel()), ctypes.c_float(value),
                               ctypes.c_uint64(y.data_ptr()))
         arguments = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in (n, number, pointer)))

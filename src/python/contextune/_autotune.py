@@ -58,7 +58,7 @@ class AutotunedFunction(Generic[R]):
         self._positional = _positional_parameters(function)
         self._lock = threading.RLock()
         self._has_warned = False
-        # What _prepare() fills.
+        # _prepare() fills these.
         self._library: Library | None = None
         self._tunable: int | None = None
         self._configs: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ class AutotunedFunction(Generic[R]):
 
     @property
     def name(self) -> str:
-        """What logs and the store call it."""
+        """Its name in logs and in the store."""
         return self._name
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -336,7 +336,7 @@ class AutotunedFunction(Generic[R]):
 
 
 def _same_key(*_: Any, **__: Any) -> None:
-    """Of a function without key_fn: all calls are one problem."""
+    """Stands for an absent key_fn: all calls are one problem."""
 
 
 def _in_python(why: str) -> str:

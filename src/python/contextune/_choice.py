@@ -1,4 +1,4 @@
-"""One operation with several implementations."""
+"""Operations with several implementations."""
 
 import ctypes
 import enum
@@ -39,7 +39,7 @@ class ChoiceProblem:
 
 
 class TimingState(enum.IntEnum):
-    """What became of one way to do a problem."""
+    """The outcome of one way to do a problem."""
     MEASURED = 0
     MISSING = 1  #: not measured, or not yet
     UNSUPPORTED = 2  #: or ruled out
@@ -238,7 +238,7 @@ class Choice:
         return call
 
     def _at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _At:
-        """What the problem of a call is looked up by: bytes, type and key."""
+        """Bytes, type and key, by which the problem of a call is looked up."""
         size = 0 if self._size is None else int(self._size(*args, **kwargs))
         kind = "" if self._type is None else str(self._type(*args, **kwargs)).removeprefix("torch.")
         key = None if self._key is None else hashable_key(self._key(*args, **kwargs))

@@ -1,4 +1,4 @@
-"""One call of a choice, as the library runs it: several times, with one implementation or another."""
+"""A call of a choice, as the library runs it: several times, with one implementation or another."""
 
 import ctypes
 import itertools

@@ -1,4 +1,4 @@
-"""What this package raises and warns of."""
+"""Errors and warnings of this package."""
 
 import threading
 import warnings

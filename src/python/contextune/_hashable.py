@@ -1,4 +1,4 @@
-"""What makes two arguments the same problem."""
+"""Parts of keys, by which two arguments are the same problem or not."""
 
 from collections.abc import Mapping, Set
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the ranks' logs say, read by the command."""
+"""The rank logs, as the command reads them."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from contextune._errors import Error
 
 def read_logs(folder: str | os.PathLike[str] | None = None, *, run: str | None = None
               ) -> dict[str, Any]:
-    """What `contextune logs --json` says of the last run of every rank.
+    """Reads the last run of every rank, as `contextune logs --json` does.
 
     Times are in seconds; None stands where there is none. `processes` lists the ranks, each with its
     `regions`, and these their `sites` with `configs`, `winner` and `trials`.

@@ -1,4 +1,4 @@
-"""One problem of a function: a key, and the configs that may run for it."""
+"""A problem of a function: a key, and the configs that may run for it."""
 
 import ctypes
 from dataclasses import dataclass, field, replace

@@ -29,7 +29,7 @@ def option_text(name: str, value: Option) -> str:
 
 
 class RegionEntry:
-    """One entry of a region, as a loop: the body runs as long as next() says so.
+    """An entry of a region, as a loop: the body runs as long as next() says so.
 
     Belongs to the thread that made it. Leaving before next() has said 0 ends the search of this entry
     without winners, and restores.

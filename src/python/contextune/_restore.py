@@ -1,4 +1,4 @@
-"""What `restore=` may be: how to undo what one run of a body did."""
+"""Ways to undo what one run of a body did, as `restore=` gives them."""
 
 import inspect
 from collections.abc import Callable, Iterable

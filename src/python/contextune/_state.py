@@ -1,4 +1,4 @@
-"""What contextune can do in this process."""
+"""The reach of contextune in this process."""
 
 import enum
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class State(NamedTuple):
 
 
 def state() -> State:
-    """What contextune can do in this process, and why no more."""
+    """Says how much contextune can do in this process, and why no more."""
     library = _library.library()
     if library is None:
         return State(Reach.OFF, "there is no libcontextune.so that this package can use")

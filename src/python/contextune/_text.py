@@ -2,6 +2,7 @@
 
 import enum
 import inspect
+import numbers
 import re
 from collections.abc import Mapping, Set
 from typing import Any
@@ -22,7 +23,7 @@ def quoted(text: str) -> str:
 
 
 def described(value: Any) -> str:
-    """What a value is called. Raises Error for one that says only where in memory it lies."""
+    """The name of a value. Raises Error for one that says only where in memory it lies."""
     if isinstance(value, str):
         return value
     if isinstance(value, enum.Enum):
@@ -39,13 +40,22 @@ def described(value: Any) -> str:
     return str(value).removeprefix("torch.")
 
 
+def _is_number(value: Any) -> bool:
+    """Those of NumPy included."""
+    return isinstance(value, numbers.Real) and not isinstance(value, enum.Enum)
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, numbers.Integral) and int(value) in _WHOLE
+
+
 def value_text(value: Any) -> str:
     """A parameter's value, as "64", "0.5", "true" or a text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int) and not isinstance(value, enum.Enum) and value in _WHOLE:
+    if _is_whole(value):
         return str(int(value))
-    if isinstance(value, float):
+    if _is_number(value):
         return repr(float(value)) if abs(value) < float("inf") else quoted(repr(float(value)))
     return quoted(described(value))
 
@@ -66,23 +76,23 @@ def _nested(part: Any) -> str:
         return "[" + ":".join(map(_nested, part)) + "]"
     if isinstance(part, Set):
         return "[" + ":".join(sorted(map(_nested, part))) + "]"
-    if isinstance(part, (int, float)) and not isinstance(part, enum.Enum):
-        return str(int(part)) if isinstance(part, int) else repr(part)
+    if _is_number(part):
+        return str(int(part)) if isinstance(part, numbers.Integral) else repr(float(part))
     return '"' + described(part).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _part_text(part: Any) -> str:
-    if isinstance(part, int) and not isinstance(part, enum.Enum) and int(part) in _WHOLE:
+    if _is_whole(part):
         return str(int(part))
     if isinstance(part, (Mapping, tuple, list, Set)):
         return quoted(_nested(part))
-    if isinstance(part, float):
-        return quoted(repr(float(part)))
+    if _is_number(part):
+        return quoted(_nested(part))
     return quoted(described(part))
 
 
 def key_text(key: Any) -> str:
-    """What a key function returned: "key=5" of one part, "key1=5 key2=f16" of several.
+    """A key function's result as text: "key=5" of one part, "key1=5 key2=f16" of several.
 
     None adds nothing.
     """
