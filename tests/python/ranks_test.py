@@ -18,12 +18,31 @@ FRONTEND = pathlib.Path(contextune.__file__).parent / "native" / "lib" / "libcon
 LIMIT = 100
 # Blocks of 128 are slow on one rank, so that both together prefer 64.
 RANK = """
-import ctypes, pathlib, sys, time
+import ctypes, os, pathlib, sys, time
 import contextune
 from simulated import Gpu
 
-rank, folder, how = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+how, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+rank = int(os.environ["CONTEXTUNE_RANK" if how == "launched" else "RANK"])
 gpu = Gpu()
+y = gpu.tensor(1000)
+SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
+
+@contextune.autotune(SPACE, lambda y: y.numel(), name="scale", repeatable=True)
+def scale(y, block):
+    if rank == 1 and block == 128:
+        gpu.launch("set", 256, y, 1.0)
+    gpu.launch("set", block, y, 1.0)
+    return block
+
+@contextune.contextual_autotune(is_dist=True)
+def distributed_step():
+    return scale(y)
+
+if how == "launched":
+    (folder / str(rank)).write_text(str(distributed_step()))
+    sys.exit()
+
 nccl = ctypes.CDLL("libnccl.so.2")
 
 class UniqueId(ctypes.Structure):
@@ -42,16 +61,6 @@ communicator = ctypes.c_void_p()
 nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
 assert nccl.ncclCommInitRank(ctypes.byref(communicator), 2, unique, rank) == 0
 
-y = gpu.tensor(1000)
-SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
-
-@contextune.autotune(SPACE, lambda y: y.numel(), name="scale", repeatable=True)
-def scale(y, block):
-    if rank == 1 and block == 128:
-        gpu.launch("set", 256, y, 1.0)
-    gpu.launch("set", block, y, 1.0)
-    return block
-
 if how == "join":
     print(contextune.join(communicator), scale(y))
 elif how == "group":
@@ -66,13 +75,14 @@ elif how == "region":
 
 class Ranks(unittest.TestCase):
     def run_ranks(self, how, frontend=FRONTEND):
+        """What each rank prints."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "rank.py").write_text(RANK)
             environment = os.environ | {"PYTHONPATH": str(HERE), "SIMCUDA_DEVICES": "2",
                                         "CONTEXTUNE_LOG_DIR": str(folder / "logs"),
                                         "LD_PRELOAD": str(frontend)}
-            ranks = [subprocess.Popen([sys.executable, "rank.py", str(rank), name, how], cwd=folder,
+            ranks = [subprocess.Popen([sys.executable, "rank.py", how, name], cwd=folder,
                                       env=environment | {"RANK": str(rank), "WORLD_SIZE": "2"},
                                       text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                      for rank in range(2)]
@@ -86,6 +96,22 @@ class Ranks(unittest.TestCase):
 
     def test_ranks_that_are_joined_choose_what_is_best_for_the_slowest(self):
         self.assertEqual(self.run_ranks("join"), ["True 64", "True 64"])
+
+    def test_ranks_that_the_command_starts_are_tuned_together_by_is_dist(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "rank.py").write_text(RANK)
+            environment = os.environ | {"PYTHONPATH": str(HERE), "SIMCUDA_DEVICES": "2"}
+            ended = subprocess.run(
+                [sys.executable, "-m", "contextune", "run", "-n", "2", "--quiet", "--log-dir", folder / "logs",
+                 "--", sys.executable, "rank.py", "launched", name], cwd=folder, env=environment, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
+            self.assertEqual(ended.returncode, 0, ended.stdout)
+            self.assertEqual([(folder / rank).read_text() for rank in "01"], ["64", "64"])
+            logs = contextune.read_logs(folder / "logs")
+            self.assertEqual([process["rank"] for process in logs["processes"]], [0, 1])
+            (compared,) = logs["comparisons"]
+            self.assertEqual(compared["differences"], [])
 
     def test_ranks_are_joined_without_the_frontend_too(self):
         self.assertEqual(self.run_ranks("join", frontend=""), ["True 64", "True 64"])
