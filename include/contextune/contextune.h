@@ -358,4 +358,5 @@ CONTEXTUNE_EXPORT int contextune_declare_kernel(const contextune_kernel* kernel)
 #endif
 
 #include <contextune/contextune_choice.h>
+#include <contextune/contextune_function.h>
 #include <contextune/contextune_results.h>

@@ -1,7 +1,5 @@
 #include "api/choice/choice_registry.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -10,6 +8,7 @@
 
 #include "api/choice/choice_record.hpp"
 #include "api/declared_rule.hpp"
+#include "api/given_struct.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable/site_timing.hpp"
@@ -21,15 +20,6 @@ namespace contextune::api {
 namespace {
 
 using intercept::Runtime;
-
-/// A struct of the caller's, which may be of an older form than ours.
-template <class Struct>
-Struct whole_of(const Struct* given) {
-  Struct copy{};
-  if (given != nullptr) std::memcpy(&copy, given, std::min(given->size, sizeof(Struct)));
-  copy.size = sizeof(Struct);
-  return copy;
-}
 
 /// How many do it, where only a communicator was named. By whoever closes the choice.
 void find_ranks(contextune_choice& choice) {
