@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <contextune/autotuned_function.hpp>
+#include <contextune/error.hpp>
 
 namespace contextune {
 

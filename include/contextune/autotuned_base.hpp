@@ -1,24 +1,21 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <contextune/contextune.h>
 #include <contextune/autotune_options.hpp>
 #include <contextune/config.hpp>
-#include <contextune/device.hpp>
-#include <contextune/launch_limits.hpp>
+#include <contextune/key.hpp>
 #include <contextune/problem_table.hpp>
 
 namespace contextune {
 
-/// The part of an autotuned function that does not depend on its callables. Any thread.
+/// The part of an autotuned function that does not depend on its callables: a contextune_function,
+/// and the numbers of its problems by the keys of calls. Any thread.
 class AutotunedBase {
  public:
   [[nodiscard]] const std::string& name() const noexcept { return shared_->name; }
@@ -28,16 +25,27 @@ class AutotunedBase {
   [[nodiscard]] const std::vector<Config>& configs() const noexcept { return shared_->configs; }
 
  protected:
-  using Problem = detail::KnownProblem;
+  /// One call of the function, on one thread, for its callbacks: `given.user` is this. Exceptions
+  /// stay on this side of the C functions.
+  struct CallFrame {
+    CallFrame(const AutotunedBase& called, const CallOptions& options);
+    CallFrame(const CallFrame&) = delete;
+    CallFrame& operator=(const CallFrame&) = delete;
 
-  /// Why configs do not run, by their number.
-  using Reasons = std::vector<std::pair<std::uint32_t, std::string>>;
+    /// Goes on with what a callback has thrown, or with an Error where the call has failed.
+    void check(int status) const;
 
-  /// The result of pruning the configs of one problem.
-  struct Pruning {
-    std::vector<std::uint32_t> kept;
-    contextune_pruned pruned{};
-    Reasons reasons;
+    const AutotunedBase& function;
+    const Config& set;  ///< parameters that the call sets by hand
+    const std::string set_text = set.to_string();
+    contextune_function_run given{};
+    std::exception_ptr thrown;          ///< by the callback that was called last
+    std::exception_ptr restore_failed;  ///< what the author's restore threw
+
+   private:
+    static int begin(void* frame, contextune_entry* entry) noexcept;
+    static int restore(void* frame) noexcept;
+    static void say(void* frame, const char* text) noexcept;
   };
 
   AutotunedBase(std::string name, AutotuneOptions options);
@@ -45,86 +53,41 @@ class AutotunedBase {
   AutotunedBase& operator=(AutotunedBase&&) noexcept;
   ~AutotunedBase();
 
-  /// Takes the described configs.
-  /// @param device for which they were made; null: for any
-  /// @throws Error that names function and device if there is none, or two are equal
-  void declare(std::vector<Config> configs, const Device* device);
-  [[nodiscard]] bool is_declared() const noexcept {
-    return shared_->tunable.load(std::memory_order_acquire) != nullptr;
-  }
-  [[noreturn]] void refuse(const std::string& what) const;
+  /// Makes the function, of these described configs.
+  /// @throws Error that names it if there is none, two are equal, or an option is out of range
+  void create(std::vector<Config> configs);
+  /// The same, of configs that its calls list by add_configs().
+  void create();
+  /// For the device of now. By whoever the library asks, one at a time.
+  void set_configs(std::vector<Config> configs) noexcept { shared_->configs = std::move(configs); }
+  static void add_configs(contextune_space& space, const std::vector<Config>& configs);
 
   // NOLINTNEXTLINE(bugprone-exception-escape): as ProblemTable::find
-  [[nodiscard]] Problem* find(const detail::CallKey& key) const noexcept {
+  [[nodiscard]] const detail::KnownProblem* find(const detail::CallKey& key) const noexcept {
     return shared_->problems.find(key);
   }
-  /// Nothing is kept of further problems.
-  [[nodiscard]] bool is_full() const noexcept { return shared_->problems.is_full(); }
-  /// The text of the Error that every call of a problem without configs throws.
-  [[nodiscard]] std::string failure_of(const Key& key, const Pruning& pruning) const;
-  /// A new problem; `kept` may be empty: every call of it fails.
-  Problem& add(std::unique_ptr<Problem> problem, Pruning pruning);
-  /// The problem without its default, which cannot run. It is not found before publish().
-  /// @throws Error that names everything if no config is left, with what was thrown nested in it
-  [[nodiscard]] std::unique_ptr<Problem> without_default(const Problem& problem,
-                                                         const Reasons& failures,
-                                                         std::exception_ptr thrown) const;
-  Problem& publish(const Problem& old, std::unique_ptr<Problem> by);
+  /// The number of a problem that was not found.
+  /// @param size null: it has none
+  [[nodiscard]] std::uint32_t add(detail::CallKey at, const Key& key, const std::uint64_t* size,
+                                  void* communicator) const;
 
-  /// The config that the problem runs outside of regions; CONTEXTUNE_UNSETTLED: the slow path has
-  /// to find out.
-  [[nodiscard]] std::uint32_t settled(const Problem& problem) const noexcept {
-    if (problem.number == Problem::untuned)
-      return problem.kept.empty() ? CONTEXTUNE_UNSETTLED : problem.kept.front();
-    // A problem that takes a near size's winner has none of its own, or near_as_of is out of date.
-    const Problem* const near = problem.near.load(std::memory_order_acquire);
-    if (near != nullptr && problem.near_as_of.load(std::memory_order_relaxed) ==
-                               shared_->num_settled.load(std::memory_order_relaxed)) {
-      const std::uint32_t theirs = contextune_tunable_settled(handle(), near->number);
-      if (problem.keeps(theirs)) return theirs;
-    }
-    return contextune_tunable_settled(handle(), problem.number);
-  }
-  /// Looks for the nearest size with a winner; then settled() knows.
-  /// @return whether there is one
-  bool find_near(Problem& problem) const;
-  /// A problem was tuned.
-  void note_settled() noexcept { shared_->num_settled.fetch_add(1, std::memory_order_relaxed); }
-  /// The config that the problem was settled on could not be launched: it is not run again.
-  void drop(Problem& problem, std::uint32_t config) const noexcept;
-
-  [[nodiscard]] contextune_tunable* handle() const noexcept {
-    return shared_->tunable.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] RegionOptions region_options(void* communicator) const;
-  /// `config` with those parameters set.
-  /// @throws Error unless overriding is allowed and the config has all of them
-  [[nodiscard]] Config override_of(const Config& config, const Config& set) const;
-  /// The ranks of a communicator, as part of a key: empty: all of the job, or this one alone.
-  /// @return false: they were not found, and `text` says why
-  [[nodiscard]] static bool find_group(void* communicator, std::string& text);
-  /// Where the ranks of the problem were not found: says so, as the call's contextune_error() too.
-  void say_untuned(const Problem& problem, bool verbose) const;
-  void say(const Problem& problem, const std::string& what) const;
-  /// True: the caller is to measure the hints now, which nobody has yet.
-  [[nodiscard]] bool claim_hints() noexcept;
-
-  [[nodiscard]] std::mutex& mutex() const noexcept { return shared_->mutex; }
+  [[nodiscard]] contextune_function* handle() const noexcept { return shared_->function.get(); }
 
  private:
-  /// Tells the library of a problem and what it keeps.
-  void number(Problem& problem, const contextune_pruned& pruned) const;
-
+  struct Destroy {
+    void operator()(contextune_function* function) const noexcept {
+      contextune_function_destroy(function);
+    }
+  };
   struct Shared {
     std::string name;
     AutotuneOptions options;
     std::vector<Config> configs;
-    std::atomic<contextune_tunable*> tunable{nullptr};  ///< lives as long as the process
+    std::unique_ptr<contextune_function, Destroy> function;
     detail::ProblemTable problems;
-    std::atomic<std::uint64_t> num_settled{0};
-    std::atomic<bool> hints_claimed{false};
-    std::mutex mutex;
   };
+
+  void make(const contextune_function_options* listed);
 
   std::unique_ptr<Shared> shared_;
 };

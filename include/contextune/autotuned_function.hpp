@@ -1,17 +1,16 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <contextune/function_problems.hpp>
-#include <contextune/region.hpp>
+#include <contextune/kept_result.hpp>
 #include <contextune/tunable_call.hpp>
 
 namespace contextune {
@@ -58,28 +57,12 @@ template <class ConfigType, class Callable, class Callables>
 class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables> {
   using Problems = detail::FunctionProblems<ConfigType, Callables>;
   using Problems::callables_;
-  using Problems::claim_hints;
   using Problems::configs_;
-  using Problems::default_of;
-  using Problems::drop;
-  using Problems::find_near;
-  using Problems::find_problem;
+  using Problems::find;
   using Problems::handle;
-  using Problems::is_full;
-  using Problems::note_settled;
-  using Problems::override_of;
-  using Problems::prepare;
+  using Problems::key_of_call;
   using Problems::problem_of;
-  using Problems::publish;
-  using Problems::refuse;
-  using Problems::region_options;
-  using Problems::say;
-  using Problems::say_untuned;
-  using Problems::settled;
-  using Problems::space_;
-  using Problems::without_default;
-  using typename AutotunedBase::Problem;
-  using typename AutotunedBase::Reasons;
+  using typename AutotunedBase::CallFrame;
 
  public:
   using Problems::configs;
@@ -123,10 +106,10 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   ///         threw last is nested in it
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    Problem* const problem = find_problem(options().communicator, args...);
-    if (problem != nullptr && problem->why_untuned.empty()) {
-      const std::uint32_t config = settled(*problem);
-      if (config != CONTEXTUNE_UNSETTLED) return run_settled(*problem, config, args...);
+    const detail::KnownProblem* const known = find(key_of_call(options().communicator, args...));
+    if (known != nullptr) {
+      const std::uint32_t config = contextune_function_settled(handle(), known->number);
+      if (config != CONTEXTUNE_UNSETTLED) return run_settled(known->number, config, args...);
     }
     return call_slowly(CallOptions{}, args...);
   }
@@ -151,19 +134,12 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
     auto arguments = std::invoke(callables_.inputs, size);
     return std::apply(
         [&](auto&... args) {
-          if (!prepare()) return false;
-          void* const communicator = options().communicator;
-          Problem& problem = problem_of(communicator, args...);
-          say_untuned(problem, options().verbose);
-          // A winner borrowed from a near size is not its own.
-          const auto is_tuned = [this](const Problem& one) {
-            return contextune_tunable_settled(handle(), one.number) != CONTEXTUNE_UNSETTLED;
-          };
-          if (is_tuned(problem)) return true;
-          static_cast<void>(tune_now(problem, args...), 0);
-          if (options().verbose) say_settled(communicator, args...);
-          return is_tuned(
-              problem_of(communicator, args...));  // another one, where the default cannot run
+          const CallOptions call;
+          Frame<std::remove_reference_t<decltype(args)>...> frame(*this, call, args...);
+          const std::uint32_t problem = problem_of(options().communicator, args...);
+          const int status = contextune_function_tune(handle(), problem, &frame.given);
+          frame.check(status);
+          return status == 1;
         },
         arguments);
   }
@@ -171,11 +147,6 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
  private:
   template <class... Args>
   using ResultOf = std::invoke_result_t<Callable&, const ConfigType&, Args&...>;
-  /// The default could not run before anything was measured.
-  struct DefaultFailed {
-    std::exception_ptr thrown;  ///< null: it returned an error
-  };
-
   template <class New>
   AutotunedFunction<ConfigType, Callable, New> with_callables(New callables) {
     return {std::move(*this), std::move(callables)};
@@ -188,208 +159,133 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
                  std::move(callables)),
         function_(std::move(other.function_)) {}
 
+  /// A call through the C functions: its arguments, what it has come to, and its callbacks.
   template <class... Args>
-  ResultOf<Args...> run(std::uint32_t config, Args&... args) {
-    return std::invoke(function_, configs_[config], args...);
-  }
-
-  template <class... Args>
-  ResultOf<Args...> run_settled(Problem& problem, std::uint32_t config, Args&... args) {
+  struct Frame : CallFrame {
     using Result = ResultOf<Args...>;
-    if (config == problem.kept.front()) return run(config, args...);
-    try {
-      if constexpr (std::is_void_v<Result>) {
-        return run(config, args...);
-      } else {
-        Result result = run(config, args...);
-        if (!detail::is_failure(result)) return static_cast<Result&&>(result);
-        detail::note_returned(result);
-      }
-    } catch (...) {
-      detail::note_exception();  // the default says whether it was the config
-    }
-    drop(problem, config);
-    return run(problem.kept.front(), args...);
-  }
 
-  void measure_hints() {
-    if (options().hints.empty() || contextune_current_place() != contextune_place_free) return;
-    if (!claim_hints()) return;
-    if constexpr (Callables::has_inputs && Callables::has_size) {
-      for (const std::uint64_t size : options().hints) tune(size);
-    } else {
-      refuse("it has hints, but does not say its size() and inputs() for them");
+    Frame(AutotunedFunction& called, const CallOptions& call, Args&... all)
+        : CallFrame(called, call), self(called), args(all...) {
+      this->given.run = &Frame::run;
+      if constexpr (Callables::has_shape || Callables::has_prune) this->given.prune = &Frame::prune;
+      if (self.space_.of_device) this->given.space = &Frame::list;
+      if constexpr (Callables::has_inputs && Callables::has_size) this->given.hint = &Frame::hint;
+      if constexpr (std::is_same_v<ConfigType, Config>)
+        this->given.run_changed = &Frame::run_changed;
     }
-  }
+
+    AutotunedFunction& self;
+    std::tuple<Args&...> args;
+    std::vector<ConfigType> listed;  ///< for this call alone, where no device is known
+    detail::KeptResult<Result> result;
+
+   private:
+    static Frame& of(void* user) noexcept {
+      return static_cast<Frame&>(*static_cast<CallFrame*>(user));
+    }
+    [[nodiscard]] const ConfigType& config(std::uint32_t number) const {
+      return listed.empty() ? self.configs_[number] : listed[number];
+    }
+    /// What `callback` gives; -1 for what it throws, which is kept.
+    template <class Callback>
+    int guarded(const Callback& callback) noexcept {
+      this->thrown = nullptr;
+      try {
+        return callback();
+      } catch (...) {
+        detail::note_exception();
+        this->thrown = std::current_exception();
+        return CONTEXTUNE_FUNCTION_LEFT;
+      }
+    }
+    int run_with(const ConfigType& with, bool counts) {
+      if (counts) result.forget();
+      return std::apply(
+          [&](Args&... all) {
+            if constexpr (std::is_void_v<Result>) {
+              std::invoke(self.function_, with, all...);
+              return 0;
+            } else {
+              Result value = std::invoke(self.function_, with, all...);
+              const bool is_failure = detail::is_failure(value);
+              if (is_failure) detail::note_returned(value);
+              if (counts) result.keep(static_cast<Result&&>(value));
+              return is_failure ? 1 : 0;
+            }
+          },
+          args);
+    }
+
+    static int run(void* user, std::uint32_t number, int counts) noexcept {
+      Frame& frame = of(user);
+      return frame.guarded([&] { return frame.run_with(frame.config(number), counts != 0); });
+    }
+    static int run_changed(void* user, std::uint32_t base, const char* /*text*/) noexcept {
+      Frame& frame = of(user);
+      return frame.guarded([&] {
+        Config changed = frame.self.configs()[base];
+        for (const auto& [parameter, value] : frame.set.entries()) changed.set(parameter, value);
+        if constexpr (std::is_same_v<ConfigType, Config>) return frame.run_with(changed, true);
+        return 0;
+      });
+    }
+    static int prune(void* user, std::uint32_t number) noexcept {
+      Frame& frame = of(user);
+      return frame.guarded([&] {
+        return std::apply(
+            [&](Args&... all) {
+              return static_cast<int>(frame.self.Problems::prune(frame.config(number), all...));
+            },
+            frame.args);
+      });
+    }
+    static int list(void* user, const contextune_device* device, contextune_space* space) noexcept {
+      Frame& frame = of(user);
+      return frame.guarded([&] {
+        frame.self.Problems::list(*device, *space, frame.listed);
+        return 0;
+      });
+    }
+    static int hint(void* user, std::uint64_t size) noexcept {
+      Frame& frame = of(user);
+      return frame.guarded([&] {
+        if constexpr (Callables::has_inputs && Callables::has_size) frame.self.tune(size);
+        return 0;
+      });
+    }
+  };
 
   template <class... Args>
   ResultOf<Args...> call_slowly(const CallOptions& call, Args&... args) {
-    if (!prepare()) return run_undeclared(args...);
-    if (call.tune) measure_hints();
+    Frame<Args...> frame(*this, call, args...);
     void* const communicator =
         call.communicator != nullptr ? call.communicator : options().communicator;
-    if (is_full() && find_problem(communicator, args...) == nullptr)
-      return run(default_of(args...), args...);
-    Problem& problem = problem_of(communicator, args...);
-    say_untuned(problem, call.verbose || options().verbose);
-    const std::uint32_t known = call.tune ? settled(problem) : problem.kept.front();
-    if (!call.set.empty()) {
-      const std::uint32_t base = known == CONTEXTUNE_UNSETTLED ? problem.kept.front() : known;
-      return run_override(problem, base, call, args...);
-    }
-    if (known == CONTEXTUNE_UNSETTLED) return run_unsettled(problem, call.verbose, args...);
-    if (call.verbose) say(problem, "runs " + configs()[known].to_string());
-    return run_settled(problem, known, args...);
-  }
-
-  /// Without a device the space is that of none, and its first config that is wanted runs.
-  template <class... Args>
-  ResultOf<Args...> run_undeclared(Args&... args) {
-    for (const ConfigType& config : space_.of_device(current_device())) {
-      if constexpr (Callables::has_prune) {
-        if (!std::invoke(callables_.prune, config, args...)) continue;
-      }
-      return std::invoke(function_, config, args...);
-    }
-    refuse("its config space has no config to run where no device is known; give it one");
+    const std::uint32_t problem = problem_of(communicator, args...);
+    frame.check(contextune_function_call(handle(), problem, &frame.given));
+    return frame.result.take();
   }
 
   template <class... Args>
-  ResultOf<Args...> run_override(const Problem& problem, std::uint32_t base,
-                                 const CallOptions& call, Args&... args) {
-    const Config wanted = override_of(configs()[base], call.set);
-    if (call.verbose) say(problem, "runs " + wanted.to_string() + ", as the call says");
-    if constexpr (std::is_same_v<ConfigType, Config>) {
-      return std::invoke(function_, wanted, args...);
-    } else {
-      for (std::uint32_t i = 0; i < configs_.size(); ++i)
-        if (configs()[i] == wanted) return run(i, args...);
-      refuse("a call sets '" + call.set.to_string() + "', and its space has no config '" +
-             wanted.to_string() + "'");
-    }
-  }
-
-  template <class... Args>
-  ResultOf<Args...> run_unsettled(Problem& problem, bool verbose, Args&... args) {
-    const std::uint32_t by_default = problem.kept.front();
-    const auto told = [&](std::uint32_t config) {
-      if (verbose) say(problem, "runs " + configs()[config].to_string());
-      return config;
-    };
-    switch (contextune_current_place()) {
-      case contextune_place_free:
-        break;
-      case contextune_place_region:
-        problem.near.store(nullptr, std::memory_order_relaxed);
-        return detail::launch_in_call<ResultOf<Args...>>(
-            handle(), problem.number, by_default,
-            [&](std::uint32_t config) -> ResultOf<Args...> { return run(told(config), args...); });
-      case contextune_place_untuned:
-      case contextune_place_capture:
-        return run(told(by_default), args...);
-    }
-    if (problem.size && options().unseen == UnseenSize::Default)
-      return run(told(by_default), args...);
-    if (problem.size && options().unseen == UnseenSize::Nearest && find_near(problem)) {
-      const std::uint32_t near = settled(problem);
-      if (near != CONTEXTUNE_UNSETTLED) return run_settled(problem, told(near), args...);
-    }
-    // Once it is tuned it may be another problem's place, where the default cannot run.
-    void* const communicator = problem.communicator;
-    if constexpr (std::is_void_v<ResultOf<Args...>>) {
-      tune_now(problem, args...);
-      if (verbose || options().verbose) say_settled(communicator, args...);
-    } else {
-      ResultOf<Args...> value = tune_now(problem, args...);
-      if (verbose || options().verbose) say_settled(communicator, args...);
-      return static_cast<ResultOf<Args...>&&>(value);
-    }
-  }
-  template <class... Args>
-  void say_settled(void* communicator, Args&... args) {
-    const Problem& problem = problem_of(communicator, args...);
-    const std::uint32_t config = settled(problem);
-    if (problem.is_disagreed.load(std::memory_order_relaxed))
-      say(problem, std::string("was not tuned: ") + contextune_error());
-    else if (config != CONTEXTUNE_UNSETTLED)
-      say(problem, "was tuned, and runs " + configs()[config].to_string());
-  }
-
-  template <class... Args>
-  ResultOf<Args...> tune_now(Problem& first, Args&... args) {
-    Reasons failures;
-    std::unique_ptr<Problem> rest;  // of the configs, where the default cannot run
-    for (;;) {
-      if (rest && rest->number == Problem::untuned) {
-        return run(publish(first, std::move(rest)).kept.front(), args...);
-      }
-      Problem& problem = rest ? *rest : first;
-      bool default_ran = false;
-      const auto body = [&]() -> ResultOf<Args...> {
-        return detail::launch_in_call<ResultOf<Args...>>(
-            handle(), problem.number, problem.kept.front(),
-            [&](std::uint32_t config) -> ResultOf<Args...> {
-              const bool is_default = config == problem.kept.front();
-              return attempt(config, is_default ? &default_ran : nullptr, failures, args...);
-            });
-      };
-      const auto finish = [&](const RegionLoop& loop) {
-        problem.is_disagreed.store(loop.is_untuned(), std::memory_order_relaxed);
-        if (rest) publish(first, std::move(rest));
-        note_settled();
-      };
-      try {
-        RegionLoop loop(handle(), problem.number, region_options(problem.communicator));
-        if constexpr (std::is_void_v<ResultOf<Args...>>) {
-          detail::run_loop(loop, body);
-          return finish(loop);
-        } else {
-          ResultOf<Args...> value = detail::run_loop(loop, body);
-          finish(loop);
-          return static_cast<ResultOf<Args...>&&>(value);
-        }
-      } catch (const DefaultFailed& failed) {
-        rest = without_default(problem, failures, failed.thrown);
-      }
-    }
-  }
-
-  /// Runs a config and notes why it failed.
-  /// @param default_ran of the default only: whether it ever ran
-  template <class... Args>
-  ResultOf<Args...> attempt(std::uint32_t config, bool* default_ran, Reasons& failures,
-                            Args&... args) {
+  ResultOf<Args...> run_settled(std::uint32_t problem, std::uint32_t config, Args&... args) {
     using Result = ResultOf<Args...>;
-    const auto note = [&](std::string why) {
-      const auto same = [&](const auto& one) { return one.first == config; };
-      if (std::none_of(failures.begin(), failures.end(), same))
-        failures.emplace_back(config, std::move(why));
-      // Once it ran, what it throws is about something else, and the caller's.
-      if (default_ran != nullptr && !*default_ran) throw DefaultFailed{std::current_exception()};
+    const auto is_default = [&] {
+      return config == contextune_function_default(handle(), problem);
     };
     try {
       if constexpr (std::is_void_v<Result>) {
-        run(config, args...);
-        if (default_ran != nullptr) *default_ran = true;
+        return std::invoke(function_, configs_[config], args...);
       } else {
-        Result result = run(config, args...);
-        if (detail::is_failure(result)) {
-          if constexpr (std::is_enum_v<Result>)
-            note("returned error " + std::to_string(static_cast<std::int64_t>(result)));
-        } else if (default_ran != nullptr) {
-          *default_ran = true;
-        }
-        return static_cast<Result&&>(result);
+        Result result = std::invoke(function_, configs_[config], args...);
+        if (!detail::is_failure(result) || is_default()) return static_cast<Result&&>(result);
+        detail::note_returned(result);
       }
-    } catch (const DefaultFailed&) {
-      throw;
-    } catch (const std::exception& error) {
-      note(error.what());
-      throw;
     } catch (...) {
-      note("threw something that is not a std::exception");
-      throw;
+      if (is_default()) throw;
+      detail::note_exception();  // the default says whether it was the config
     }
+    contextune_function_drop(handle(), problem, config);
+    return std::invoke(function_, configs_[contextune_function_default(handle(), problem)],
+                       args...);
   }
 
   Callable function_;

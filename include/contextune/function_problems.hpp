@@ -2,16 +2,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <contextune/autotuned_base.hpp>
-#include <contextune/error.hpp>
+#include <contextune/device.hpp>
 #include <contextune/function_callables.hpp>
 #include <contextune/function_space.hpp>
 #include <contextune/key_words.hpp>
@@ -29,7 +26,12 @@ class FunctionProblems : public AutotunedBase {
       : AutotunedBase(std::move(name), std::move(options)),
         space_(std::move(space)),
         callables_(std::move(callables)) {
-    if (!space_.of_device) declare_all(std::move(space_.listed), nullptr);
+    if (space_.of_device) {
+      this->create();
+    } else {
+      this->create(described_all(space_.listed));
+      configs_ = std::move(space_.listed);
+    }
   }
   /// The same function with other callables.
   template <class Others>
@@ -39,22 +41,15 @@ class FunctionProblems : public AutotunedBase {
         configs_(std::move(other.configs_)),
         callables_(std::move(callables)) {}
 
-  /// Everything that comes before a problem can be looked for.
-  /// @return false: nothing is known of the device that the space depends on
-  bool prepare() {
-    if (is_declared()) return true;
-    const std::lock_guard lock(mutex());
-    if (is_declared()) return true;
-    const Device device = current_device();
-    if (device.num_sms == 0) return false;
-    declare_all(space_.of_device(device), &device);
-    return true;
-  }
-  void declare_all(std::vector<ConfigType> configs, const Device* device) {
-    std::vector<Config> texts;
-    for (const ConfigType& config : configs) texts.push_back(described(config));
-    configs_ = std::move(configs);
-    declare(std::move(texts), device);
+  /// Lists the configs for a device. Where none is known, they are of one call, and go to `listed`.
+  void list(const contextune_device& device, contextune_space& space,
+            std::vector<ConfigType>& listed) {
+    const bool is_known = device.num_sms != 0;
+    std::vector<ConfigType> made = space_.of_device(is_known ? current_device() : Device{});
+    std::vector<Config> texts = described_all(made);
+    this->add_configs(space, texts);
+    if (is_known) this->set_configs(std::move(texts));
+    (is_known ? configs_ : listed) = std::move(made);
   }
 
   template <class... Args>
@@ -67,87 +62,49 @@ class FunctionProblems : public AutotunedBase {
   }
   template <class... Args>
   SizeBucket bucket_of(Args&... args) {
-    return options().buckets.bucket_of(
-        static_cast<std::uint64_t>(std::invoke(callables_.size, args...)));
+    return options().buckets.bucket_of(size_of(args...));
   }
   template <class... Args>
-  Problem* find_problem(void* communicator, Args&... args) {
-    return find(key_of_call(communicator, args...));
+  std::uint64_t size_of(Args&... args) {
+    return static_cast<std::uint64_t>(std::invoke(callables_.size, args...));
   }
-
-  /// @throws Error if no config is left
+  /// The number of the problem of a call, new or not; CONTEXTUNE_UNTUNED: nothing is kept of it.
   template <class... Args>
-  Problem& problem_of(void* communicator, Args&... args) {
+  std::uint32_t problem_of(void* communicator, Args&... args) {
     CallKey at = key_of_call(communicator, args...);
-    Problem* problem = find(at);
-    if (problem == nullptr) {
-      auto made = std::make_unique<Problem>();
-      made->at = std::move(at);
-      if constexpr (Callables::has_key)
-        made->key = key_of_result(std::invoke(callables_.key, args...));
-      if constexpr (Callables::has_size) {
-        made->size = bucket_of(args...).typical();
-        made->key.add("size", options().buckets.key_part(*made->size));
-      }
-      made->communicator = communicator;
-      if (communicator != nullptr) add_group(*made);
-      problem = &add(std::move(made), prune(args...));
-    }
-    if (problem->kept.empty()) throw Error(problem->failure);
-    return *problem;
-  }
-
-  /// Some ranks of the job have winners of their own.
-  static void add_group(Problem& made) {
-    std::string text;
-    if (!find_group(made.communicator, text)) {
-      made.why_untuned = std::move(text);
-    } else if (!text.empty()) {
-      made.key.add("group", std::move(text));
+    if (const KnownProblem* const known = find(at)) return known->number;
+    Key key;
+    if constexpr (Callables::has_key) key = key_of_result(std::invoke(callables_.key, args...));
+    if constexpr (Callables::has_size) {
+      const std::uint64_t size = size_of(args...);
+      return this->add(std::move(at), key, &size, communicator);
+    } else {
+      return this->add(std::move(at), key, nullptr, communicator);
     }
   }
 
-  /// The config of a problem that nothing is kept of.
-  /// @throws Error if no config is left
+  /// Whether a problem keeps a config; what else is known of that is noted.
   template <class... Args>
-  std::uint32_t default_of(Args&... args) {
-    const Pruning pruning = prune(args...);
-    if (pruning.kept.empty()) throw Error(this->failure_of(Key(), pruning));
-    return pruning.kept.front();
-  }
-
-  template <class... Args>
-  Pruning prune(Args&... args) {
-    Pruning result;
-    Device device;
-    if constexpr (Callables::has_shape) device = current_device();
-    for (std::uint32_t i = 0; i < configs_.size(); ++i) {
-      const ConfigType& config = configs_[i];
-      if constexpr (Callables::has_shape) {
-        const LaunchShape shape = std::invoke(callables_.shape, config, args...);
-        if (std::string why = why_not(shape, device); !why.empty()) {
-          ++result.pruned.by_device;
-          result.reasons.emplace_back(i, std::move(why));
-          continue;
-        }
-        if constexpr (Callables::has_kernel) {
-          if (std::string why = why_not(shape, limits(config, args...), device); !why.empty()) {
-            ++result.pruned.by_kernel;
-            result.reasons.emplace_back(i, std::move(why));
-            continue;
-          }
+  contextune_ruled_out prune(const ConfigType& config, Args&... args) {
+    if constexpr (Callables::has_shape) {
+      const Device device = current_device();
+      const LaunchShape shape = std::invoke(callables_.shape, config, args...);
+      if (const std::string why = why_not(shape, device); !why.empty()) {
+        contextune_note_failure(why.c_str());
+        return contextune_ruled_out_by_device;
+      }
+      if constexpr (Callables::has_kernel) {
+        const std::string why = why_not(shape, limits(config, args...), device);
+        if (!why.empty()) {
+          contextune_note_failure(why.c_str());
+          return contextune_ruled_out_by_kernel;
         }
       }
-      if constexpr (Callables::has_prune) {
-        if (!std::invoke(callables_.prune, config, args...)) {
-          ++result.pruned.by_author;
-          result.reasons.emplace_back(i, "prune rules it out");
-          continue;
-        }
-      }
-      result.kept.push_back(i);
     }
-    return result;
+    if constexpr (Callables::has_prune) {
+      if (!std::invoke(callables_.prune, config, args...)) return contextune_ruled_out_by_author;
+    }
+    return contextune_kept;
   }
   template <class... Args>
   KernelLimits limits(const ConfigType& config, Args&... args) {
@@ -167,10 +124,16 @@ class FunctionProblems : public AutotunedBase {
   }
 
   FunctionSpace<ConfigType> space_;
-  std::vector<ConfigType> configs_;  ///< as many as configs(); written before they are declared
+  std::vector<ConfigType> configs_;  ///< as many as configs(); written before they are known
   Callables callables_;
 
  private:
+  [[nodiscard]] static std::vector<Config> described_all(const std::vector<ConfigType>& configs) {
+    std::vector<Config> texts;
+    for (const ConfigType& config : configs) texts.push_back(described(config));
+    return texts;
+  }
+
   template <class, class>
   friend class FunctionProblems;
 };

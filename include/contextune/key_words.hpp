@@ -69,13 +69,6 @@ class KeyWords {
       if (words_[i] != other.words_[i]) return false;
     return true;
   }
-  /// Whether all words but the last are the same.
-  [[nodiscard]] bool differs_in_last_only(const KeyWords& other) const noexcept {
-    if (count_ != other.count_ || count_ == 0) return false;
-    for (std::size_t i = 0; i + 1 < count_; ++i)
-      if (words_[i] != other.words_[i]) return false;
-    return true;
-  }
 
  private:
   std::uint64_t hash_ = 0xcbf29ce484222325U;

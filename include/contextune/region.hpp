@@ -23,8 +23,6 @@ class RegionLoop {
   explicit RegionLoop(const char* name, const RegionOptions& options = {});
   explicit RegionLoop(const std::string& name, const RegionOptions& options = {})
       : RegionLoop(name.c_str(), options) {}
-  /// Enters the region in which that one problem of a tunable is tuned by itself.
-  RegionLoop(contextune_tunable* tunable, std::uint32_t problem, const RegionOptions& options);
   /// Leaves the region; where the body has not run to its end, without winners and restored.
   /// Exceptions of the restore callable are lost here.
   ~RegionLoop();

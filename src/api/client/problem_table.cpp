@@ -49,32 +49,4 @@ KnownProblem& ProblemTable::add(std::unique_ptr<KnownProblem> problem) {
   return *problems_.back();
 }
 
-void ProblemTable::replace(const KnownProblem& old, std::unique_ptr<KnownProblem> by) {
-  const std::lock_guard lock(mutex_);
-  const Slots& slots = *all_slots_.back();
-  for (std::uint64_t at = old.at.words.hash();; ++at) {
-    std::atomic<KnownProblem*>& slot = slots.at[at & slots.mask];
-    KnownProblem* const there = slot.load(std::memory_order_relaxed);
-    if (there == nullptr) return;  // another thread has replaced it already
-    if (there != &old) continue;
-    problems_.push_back(std::move(by));
-    return slot.store(problems_.back().get(), std::memory_order_release);
-  }
-}
-
-std::vector<const KnownProblem*> ProblemTable::of_other_sizes(const KnownProblem& problem) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<const KnownProblem*> found;
-  const Slots& slots = *all_slots_.back();
-  for (std::uint64_t i = 0; i <= slots.mask; ++i) {
-    const KnownProblem* const one = slots.at[i].load(std::memory_order_relaxed);
-    if (one != nullptr && one != &problem && one->size &&
-        one->at.words.differs_in_last_only(problem.at.words) &&
-        one->at.authors == problem.at.authors) {
-      found.push_back(one);
-    }
-  }
-  return found;
-}
-
 }  // namespace contextune::detail
