@@ -96,6 +96,16 @@ class Autotune(unittest.TestCase):
         self.assertEqual(asked, [(256, 5.0), (128, 5.0), (64, 5.0)])
         self.assertNotIn(128, self.runs)
 
+    def test_sizes_in_one_bucket_are_one_problem_and_near_ones_may_run_its_winner(self):
+        tuned = self.tuned(key=None, size=lambda y, *_: y.numel(), buckets="100,1000,4000", unseen="nearest")
+        self.assertEqual(tuned(self.y), 128)
+        count = len(self.runs)
+        self.assertEqual(tuned(gpu.tensor(500)), 128)
+        self.assertEqual(tuned(gpu.tensor(3000)), 128)
+        self.assertEqual(len(self.runs), count + 2)
+        self.assertEqual(tuned(gpu.tensor(20)), 128)
+        self.assertGreater(len(self.runs), count + 40)
+
     def test_without_autotune_the_default_runs_and_nothing_is_measured(self):
         tuned = self.tuned()
         self.assertEqual(tuned(self.y, autotune=False), 256)
@@ -189,13 +199,16 @@ class Autotune(unittest.TestCase):
         self.assertEqual(tuned(self.y), 256)
 
     def test_a_space_that_is_none_is_refused_where_it_is_given(self):
+        for more, told in (({"n_repeat": 0}, "n_repeat"), ({"unseen": "guess"}, "nearest")):
+            with self.assertRaisesRegex(contextune.Error, told):
+                self.tuned(**more)
         for space, told in (([], "empty"), (SPACE + SPACE[:1], "twice"), ([7], "no dict"), (7, "int"),
                             ([{1: 2}], "no dict"), ([{"x": object()}], "__repr__")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(space)
 
     def test_a_prune_fn_that_keeps_nothing_is_named(self):
-        with self.assertRaisesRegex(contextune.Error, "prune_fn rules out all of its 3 configs"):
+        with self.assertRaisesRegex(contextune.Error, "(?s)no config can run for .*block=64: prune_fn rules it out"):
             self.tuned(prune=lambda *_: False)(self.y)
 
     def test_keys_may_be_all_that_a_call_is_told_by(self):

@@ -11,7 +11,7 @@ import unittest
 import unittest.mock
 
 import contextune
-from contextune._communicator import communicator_of
+from contextune._group import Group, communicator_of, group_of
 
 HERE = pathlib.Path(__file__).parent
 FRONTEND = pathlib.Path(contextune.__file__).parent / "native" / "lib" / "libcontextune_preload.so"
@@ -40,7 +40,8 @@ def distributed_step():
     return scale(y)
 
 if how == "launched":
-    (folder / str(rank)).write_text(str(distributed_step()))
+    (folder / str(rank)).write_text(f"{distributed_step()} {scale(y, autotune_pg=range(2))}")
+    assert contextune.rank() == (rank, 2)
     sys.exit()
 
 nccl = ctypes.CDLL("libnccl.so.2")
@@ -107,11 +108,13 @@ class Ranks(unittest.TestCase):
                  "--", sys.executable, "rank.py", "launched", name], cwd=folder, env=environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
             self.assertEqual(ended.returncode, 0, ended.stdout)
-            self.assertEqual([(folder / rank).read_text() for rank in "01"], ["64", "64"])
+            self.assertEqual([(folder / rank).read_text() for rank in "01"], ["64 64"] * 2)
             logs = contextune.read_logs(folder / "logs")
             self.assertEqual([process["rank"] for process in logs["processes"]], [0, 1])
             (compared,) = logs["comparisons"]
             self.assertEqual(compared["differences"], [])
+            self.assertLessEqual({"distributed_step", "scale{key=1000 group=0-1}"},
+                                 {region["name"] for region in compared["regions"]})
 
     def test_ranks_are_joined_without_the_frontend_too(self):
         self.assertEqual(self.run_ranks("join", frontend=""), ["True 64", "True 64"])
@@ -123,20 +126,23 @@ class Ranks(unittest.TestCase):
         self.assertEqual(self.run_ranks("region"), ["64", "64"])
 
     def test_the_communicator_of_a_process_group_is_found_as_pytorch_tells_it(self):
-        class Group:
+        class ProcessGroup:
             def __init__(self, **told):
                 self.told = types.SimpleNamespace(**told)
 
             def _get_backend(self, device):
                 return self.told if device == "the device cuda" else None
 
-        torch = types.SimpleNamespace(device=lambda name: f"the device {name}")
+        torch = types.SimpleNamespace(
+            device=lambda name: f"the device {name}",
+            distributed=types.SimpleNamespace(get_process_group_ranks=lambda group: [3, 1]))
         with unittest.mock.patch.dict(sys.modules, torch=torch):
-            self.assertEqual(communicator_of(Group(_comm_ptr=lambda: 4096)), 4096)
-            for group, told in ((Group(), "does not say"), (Group(_comm_ptr=lambda: 0), "a collective")):
-                with self.assertRaisesRegex(contextune.Error, told):
-                    communicator_of(group)
-        self.assertEqual(communicator_of(types.SimpleNamespace(comm=ctypes.c_void_p(4096))), 4096)
+            self.assertEqual(group_of(ProcessGroup(_comm_ptr=lambda: 4096)), Group(4096))
+            for without in ProcessGroup(), ProcessGroup(_comm_ptr=lambda: 0):
+                self.assertEqual(group_of(without), Group(ranks="1+3"))
+                with self.assertRaisesRegex(contextune.Error, "a collective"):
+                    communicator_of(without)
+        self.assertEqual(group_of(types.SimpleNamespace(comm=ctypes.c_void_p(4096))), Group(4096))
 
     def test_what_is_no_group_is_refused(self):
         for group, told in (("world", "str"), (0, "no NCCL communicator"), (True, "bool")):

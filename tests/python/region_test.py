@@ -1,7 +1,6 @@
 """Regions and contextual_autotune over kernels of the simulated driver, without the frontend: they are
 repeated, undone and left as C++ does it."""
 
-import ctypes
 import sys
 import unittest
 
@@ -14,21 +13,18 @@ BLOCKS = [256, 128, 64]
 
 
 class Paced:
-    """A launch whose block is tuned, by the C functions that are there for that."""
+    """A launch whose block is tuned."""
 
     def __init__(self, name):
-        from contextune import _library
-        self.library = _library.library()
-        texts = _library.encode_all([f"block={block}" for block in BLOCKS])
-        self.tunable = self.library.contextune_tunable_create(name.encode(), texts, len(BLOCKS))
-        self.Call = _library.Call
+        @contextune.autotune({"block": BLOCKS}, name=name)
+        def launch(y, value, kernel, block):
+            gpu.launch(kernel, block, y, value)
+            return block
+
+        self.launch = launch
 
     def __call__(self, y, value=1.0, kernel="add"):
-        call = self.Call()
-        block = BLOCKS[self.library.contextune_tunable_begin(self.tunable, 0, ctypes.byref(call))]
-        gpu.launch(kernel, block, y, value)
-        self.library.contextune_tunable_end(ctypes.byref(call), 1)
-        return block
+        return self.launch(y, value, kernel)
 
 
 class ContextualAutotune(unittest.TestCase):

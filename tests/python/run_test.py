@@ -101,17 +101,28 @@ class Run(unittest.TestCase):
 
     def test_a_second_run_starts_with_the_winners_of_the_first(self):
         self.environment |= {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": str(self.folder / "store")}
-        flags = sys.executable, "-m", "contextune", "run", "--space", "space.lua", "--quiet"
-        for folder in "first", "second":
-            lines = self.run_program(*flags, "--log-dir", folder, "--")
-            self.assertEqual(lines[1:], ["['fast']", "128", "128"])
-        trials = []
-        for folder in "first", "second":
-            (process,) = contextune.read_logs(self.folder / folder)["processes"]
-            trials.append({region["name"]: sum(len(site["trials"]) for site in region["sites"])
-                           for region in process["regions"]})
-        for name in ("decode", "choice sum", "unsaid{}"):
-            self.assertGreater(trials[0][name], trials[1].get(name, 0), trials)
+        first, second = self.trials("first"), self.trials("second")
+        for name in "decode", "choice sum", "unsaid{}":
+            self.assertGreater(first[name], second.get(name, 0), name)
+
+    def test_a_function_whose_code_has_changed_is_tuned_again(self):
+        self.environment |= {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": str(self.folder / "store")}
+        first = self.trials("first")
+        program = self.folder / "program.py"
+        program.write_text(program.read_text().replace('gpu.launch("set", block, y, 1.0)\n',
+                                                       'gpu.launch("set", block, y, 2.0)\n'))
+        second = self.trials("second")
+        self.assertEqual(first["unsaid{}"], second["unsaid{}"])
+        self.assertGreater(first["scale{key=1000}"], second.get("scale{key=1000}", 0))
+
+    def trials(self, folder):
+        """How many there are in each region of a run."""
+        lines = self.run_program(sys.executable, "-m", "contextune", "run", "--space", "space.lua", "--quiet",
+                                 "--log-dir", folder, "--")
+        self.assertEqual(lines[1:], ["['fast']", "128", "128"])
+        (process,) = contextune.read_logs(self.folder / folder)["processes"]
+        return {region["name"]: sum(len(site["trials"]) for site in region["sites"])
+                for region in process["regions"]}
 
     def test_a_folder_without_logs_is_named_by_read_logs(self):
         with self.assertRaisesRegex(contextune.Error, "no log folder .*nowhere"):

@@ -16,6 +16,7 @@ from contextune._hashable import to_hashable
 from contextune._join import join
 from contextune._logs import read_logs
 from contextune._prune import prune_fn_by_group_size_m, prune_fn_by_shared_memory
+from contextune._rank import Rank, rank
 from contextune._region import Region, region
 from contextune._state import Reach, State, state
 
@@ -27,6 +28,7 @@ __all__ = [
     "ChoiceTiming",
     "Device",
     "Error",
+    "Rank",
     "Reach",
     "Region",
     "State",
@@ -38,6 +40,7 @@ __all__ = [
     "join",
     "prune_fn_by_group_size_m",
     "prune_fn_by_shared_memory",
+    "rank",
     "read_logs",
     "region",
     "state",

@@ -10,10 +10,12 @@ from typing import Any
 from contextune import _choice_library as c
 from contextune import _library
 from contextune._choice_call import ChoiceCall
-from contextune._communicator import communicator_of
+from contextune._code import version_of
 from contextune._config_space import ConfigSpace
 from contextune._device import Device
 from contextune._errors import Error, warn_once
+from contextune._function_library import UNSEEN
+from contextune._group import group_of
 from contextune._hashable import hashable_key
 from contextune._library import Library, encode, encode_all
 from contextune._region import refuse_unfinished
@@ -21,7 +23,6 @@ from contextune._text import config_text, key_text
 
 _SELECT = {"deferred": 0, "immediate": 1}
 _FUSION = {"auto": 0, "on": 1, "off": 2}
-_UNSEEN = {"tune": 0, "nearest": 1, "default": 2}
 
 _At = tuple[int, str, Any]
 
@@ -97,7 +98,7 @@ class Choice:
         fusion: "auto"; "on": none that is unfused, where a fused one can do the problem; "off".
         implementations: Names of those that may run, separated by commas; empty: all.
         ranks: Processes that do it together; 0: as many as `communicator` has, or this one alone.
-        communicator: A process group of PyTorch or an ncclComm_t whose ranks do it.
+        communicator: A process group of PyTorch, an ncclComm_t, or numbers of ranks, which do it.
         tolerance: By how much outputs may differ, "f32:1e-5"; empty: not in a bit.
         repeatable: Doing it again changes nothing but its outputs.
         calls_per_pass: Calls in a row in each pass, where it is searched alone; needs `repeatable`.
@@ -127,7 +128,7 @@ class Choice:
             size=ctypes.sizeof(c.Options), select=self._word("select", select, _SELECT),
             fusion=self._word("fusion", fusion, _FUSION), ranks=ranks, tolerance=encode(tolerance),
             repeatable=repeatable, n_warmup=n_warmup, n_repeat=n_repeat, buckets=encode(buckets),
-            unseen=self._word("unseen", unseen, _UNSEEN), nearest_within=nearest_within,
+            unseen=self._word("unseen", unseen, UNSEEN), nearest_within=nearest_within,
             calls_per_pass=calls_per_pass, implementations=encode(implementations))
         self._implementations: list[_Implementation] = []
         self._lock = threading.RLock()
@@ -267,7 +268,9 @@ class Choice:
             if self._handle is not None:
                 return True
             if self._communicator is not None:
-                self._options.communicator = communicator_of(self._communicator)
+                group = group_of(self._communicator)
+                self._options.communicator = group.communicator
+                self._options.group = encode(group.ranks) or None
             handle = library.contextune_choice_create(encode(self.name), ctypes.byref(self._options))
             if handle is None:
                 raise Error(library.error())
@@ -281,7 +284,8 @@ class Choice:
     def _struct_of(self, way: _Implementation) -> c.Implementation:
         texts = encode_all(list(map(config_text, way.configs)))
         struct = c.Implementation(size=ctypes.sizeof(c.Implementation), name=encode(way.name),
-                                  configs=texts, num_configs=len(texts), fusion=_FUSION[way.fusion])
+                                  configs=texts, num_configs=len(texts), fusion=_FUSION[way.fusion],
+                                  version=encode(version_of(way.function)))
         if way.supports is not None:
             struct.supports = _supports_call(way.supports)
         if way.abandon is not None:

@@ -26,14 +26,14 @@ class Options(ctypes.Structure):
                 ("n_warmup", ctypes.c_int), ("n_repeat", ctypes.c_int),
                 ("communicator", ctypes.c_void_p), ("buckets", _text), ("unseen", ctypes.c_int),
                 ("nearest_within", ctypes.c_uint32), ("calls_per_pass", ctypes.c_int),
-                ("implementations", _text)]
+                ("implementations", _text), ("version", _text), ("group", _text)]
 
 
 class Implementation(ctypes.Structure):
     """contextune_implementation"""
     _fields_ = [("size", ctypes.c_size_t), ("name", _text), ("configs", ctypes.POINTER(_text)),
                 ("num_configs", ctypes.c_size_t), ("fusion", ctypes.c_int), ("user", ctypes.c_void_p),
-                ("supports", SupportsCall), ("abandon", AbandonCall)]
+                ("supports", SupportsCall), ("abandon", AbandonCall), ("version", _text)]
 
 
 class Memory(ctypes.Structure):

@@ -48,16 +48,17 @@ class ConfigSpace:
         self._given = given
         self._listed = None if callable(given) else self._checked(_listed(name, given), Device())
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is known before the program initialises CUDA."""
+        return self._listed is not None
+
     def of(self, device: Device) -> list[dict[str, Any]]:
         """The configs on that device. Raises Error if there is none, or one comes twice."""
         if self._listed is not None:
             return self._listed
         given = self._given(device) if _takes_an_argument(self._given) else self._given()
         return self._checked(_listed(self._name, given), device)
-
-    @property
-    def depends_on_device(self) -> bool:
-        return self._listed is None and _takes_an_argument(self._given)
 
     def _checked(self, configs: list[dict[str, Any]], device: Device) -> list[dict[str, Any]]:
         where = f" on {device.name}" if device.name else ""

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from contextune._errors import Error
-from contextune._region import Option, Region, name_of, refuse_unfinished
+from contextune._region import Region, name_of, refuse_unfinished
+from contextune._region_setup import Option
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,7 +32,7 @@ def contextual_autotune(is_dist: bool = False, n_repeat: int = 5, n_warmup: int 
             tensors on the device, names of parameters that are such tensors, or a callable that is
             given the arguments of the call.
         name: What logs and the store call it; by default the name of the function.
-        communicator: A process group of PyTorch or an ncclComm_t whose ranks do it.
+        communicator: A process group of PyTorch, an ncclComm_t, or numbers of ranks, which do it.
         options: Others of a region, as `confirm=False`; a flag or a variable of the same name wins.
     """
     if not isinstance(is_dist, (bool, int)):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from contextune import _library
-from contextune._communicator import communicator_of
+from contextune._group import communicator_of
 from contextune._errors import warn_once
 
 

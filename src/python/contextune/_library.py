@@ -4,11 +4,8 @@ import ctypes
 import threading
 from typing import Any
 
-from contextune import _choice_library, _native
+from contextune import _choice_library, _function_library, _native
 from contextune._errors import warn_once
-
-UNSETTLED = 0xFFFFFFFF
-UNTUNED = 0xFFFFFFFF
 
 PLACE_UNTUNED, PLACE_REGION, PLACE_CAPTURE, PLACE_FREE = range(4)
 
@@ -16,17 +13,6 @@ PLACE_UNTUNED, PLACE_REGION, PLACE_CAPTURE, PLACE_FREE = range(4)
 class Entry(ctypes.Structure):
     """contextune_entry"""
     _fields_ = [("opaque", ctypes.c_uint64 * 8)]
-
-
-class Call(ctypes.Structure):
-    """contextune_call"""
-    _fields_ = [("opaque", ctypes.c_uint64 * 8)]
-
-
-class Pruned(ctypes.Structure):
-    """contextune_pruned"""
-    _fields_ = [("by_device", ctypes.c_uint32), ("by_kernel", ctypes.c_uint32),
-                ("by_author", ctypes.c_uint32), ("failed", ctypes.c_uint32)]
 
 
 class DeviceFacts(ctypes.Structure):
@@ -38,9 +24,9 @@ class DeviceFacts(ctypes.Structure):
 
 RestoreCall = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
-_entry, _call = ctypes.POINTER(Entry), ctypes.POINTER(Call)
-_text, _handle, _number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint32
-_texts = ctypes.POINTER(ctypes.c_char_p)
+EntryPointer = ctypes.POINTER(Entry)
+
+_entry, _text, _number = EntryPointer, ctypes.c_char_p, ctypes.c_uint32
 
 _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "contextune_version": (_text, []),
@@ -48,31 +34,19 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "contextune_current_state": (ctypes.c_int, []),
     "contextune_state_reason": (_text, []),
     "contextune_join": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_double]),
-    "contextune_communicator_ranks": (ctypes.c_int, [ctypes.c_void_p, _text, ctypes.c_size_t]),
+    "contextune_rank": (None, [ctypes.POINTER(_number), ctypes.POINTER(_number)]),
     "contextune_region_begin": (None, [_entry, _text]),
     "contextune_region_tunes": (ctypes.c_int, [_entry]),
     "contextune_region_option": (ctypes.c_int, [_entry, _text, _text]),
     "contextune_region_restore_buffer": (ctypes.c_int, [_entry, ctypes.c_void_p, ctypes.c_size_t]),
     "contextune_region_restore_call": (ctypes.c_int, [_entry, RestoreCall, ctypes.c_void_p]),
     "contextune_region_communicator": (ctypes.c_int, [_entry, ctypes.c_void_p]),
-    "contextune_region_untuned": (ctypes.c_int, [_entry]),
+    "contextune_region_group": (ctypes.c_int, [_entry, _text]),
     "contextune_region_next": (ctypes.c_int, [_entry]),
     "contextune_region_end": (None, [_entry]),
-    "contextune_tunable_create": (_handle, [_text, _texts, ctypes.c_size_t]),
-    "contextune_tunable_span": (ctypes.c_int, [_handle]),
-    "contextune_tunable_key": (_number, [_handle, _text]),
-    "contextune_tunable_begin": (_number, [_handle, _number, _call]),
-    "contextune_tunable_end": (ctypes.c_int, [_call, ctypes.c_int]),
     "contextune_note_failure": (None, [_text]),
-    "contextune_tunable_keep": (ctypes.c_int, [_handle, _number, ctypes.POINTER(_number),
-                                               ctypes.c_size_t, ctypes.POINTER(Pruned)]),
-    "contextune_tunable_region_begin": (None, [_entry, _handle, _number]),
     "contextune_current_place": (ctypes.c_int, []),
     "contextune_current_device": (ctypes.c_int, [ctypes.POINTER(DeviceFacts)]),
-}
-# They take no lock and wait for nothing, so the interpreter's lock need not be given away for them.
-_IMMEDIATE: dict[str, tuple[Any, list[Any]]] = {
-    "contextune_tunable_settled": (_number, [_handle, _number]),
 }
 
 
@@ -83,7 +57,8 @@ class Library:
         self.path = path
         waiting, immediate = ctypes.CDLL(path), ctypes.PyDLL(path)
         for functions, prototypes in ((waiting, _PROTOTYPES), (waiting, _choice_library.PROTOTYPES),
-                                      (immediate, _IMMEDIATE)):
+                                      (waiting, _function_library.PROTOTYPES),
+                                      (immediate, _function_library.IMMEDIATE)):
             for name, (result, arguments) in prototypes.items():
                 function = getattr(functions, name)
                 function.restype, function.argtypes = result, arguments

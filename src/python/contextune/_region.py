@@ -8,24 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from contextune import _library
-from contextune._communicator import communicator_of
 from contextune._errors import Error
+from contextune._group import group_of
 from contextune._library import Library, encode
+from contextune._region_setup import Option, RegionSetup
 from contextune._restore import Restore, RestoreOfCalls, restore_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-Option = str | int | float | bool
-_ONCE_MORE_AS_IT_IS = 2
-
-
-def option_text(name: str, value: Option) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    raise Error(f"the option {name} is {value!r}; give a text, a number, or True or False")
 
 
 class RegionEntry:
@@ -35,79 +25,34 @@ class RegionEntry:
     without winners, and restores.
     """
 
-    def __init__(self, library: Library, name: str = "", *, tunable: int | None = None,
-                 problem: int = 0) -> None:
+    def __init__(self, library: Library, name: str) -> None:
         self._library = library
         self._entry = _library.Entry()
         self._pointer = ctypes.byref(self._entry)
-        self._failure: BaseException | None = None
-        self._kept_alive: Any = None
-        self._is_asked = False
-        self.is_untuned = False  # with other ranks, that have not agreed
-        if tunable is None:
-            library.contextune_region_begin(self._pointer, encode(name))
-        else:
-            library.contextune_tunable_region_begin(self._pointer, tunable, problem)
-        self._tunes = bool(library.contextune_region_tunes(self._pointer))
+        self._setup = RegionSetup(library)
+        library.contextune_region_begin(self._pointer, encode(name))
 
     def configure(self, options: Mapping[str, Option], *, repeatable: bool,
-                  restore: Callable[[], Restore], communicator: Any) -> None:
+                  restore: Callable[[], Restore], group: Any) -> None:
         """Says how it is tuned, where that is still of use. Leaves where it raises, as Error does for
         what cannot be."""
-        if not self._tunes:
+        if not self._library.contextune_region_tunes(self._pointer):
             return
         try:
-            group = None if communicator is None else communicator_of(communicator)
-            self._configure(options, repeatable, restore(), group)
+            self._setup.tell(self._pointer, options, repeatable=repeatable, restore=restore(),
+                             group=group_of(group))
         except BaseException:
             self.leave()
             raise
 
-    def _configure(self, options: Mapping[str, Option], repeatable: bool, restore: Restore,
-                   communicator: int | None) -> None:
-        # Where its ranks are not found the body runs once, and contextune_error() says why.
-        if communicator is not None and self._library.contextune_region_communicator(
-                self._pointer, communicator) != 0:
-            return
-        for name, value in options.items():
-            self._check(self._library.contextune_region_option(
-                self._pointer, encode(name), encode(option_text(name, value))))
-        if repeatable:
-            self._check(self._library.contextune_region_option(self._pointer, b"repeatable", b"true"))
-        for address, size in restore.spans:
-            if size > 0:
-                self._check(self._library.contextune_region_restore_buffer(
-                    self._pointer, address, size))
-        if restore.call is not None:
-            self._kept_alive = _library.RestoreCall(functools.partial(self._restore, restore.call))
-            self._check(self._library.contextune_region_restore_call(
-                self._pointer, self._kept_alive, None))
-
-    def _check(self, status: int) -> None:
-        if status != 0:
-            raise Error(self._library.error())
-
-    def _restore(self, call: Callable[[], object], _: Any) -> int:
-        try:
-            call()
-            return 0
-        except BaseException as error:
-            self._failure = error
-            return -1
-
-    def next(self) -> int:
-        """0: the body has run. 2: it is to run once more to see what it leaves; else it is to run."""
+    def next(self) -> bool:
+        """Whether the body is to run (again)."""
         again: int = self._library.contextune_region_next(self._pointer)
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
-        if again == 0 and self._tunes:
-            self.is_untuned = bool(self._library.contextune_region_untuned(self._pointer))
-        return again
+        self._setup.raise_failure()
+        return again != 0
 
     def leave(self) -> None:
         self._library.contextune_region_end(self._pointer)
-        self._kept_alive = None
 
     def run(self, body: Callable[[], R]) -> R:
         """Runs the body as often as the entry wants, and gives the value of its last run."""
@@ -115,14 +60,7 @@ class RegionEntry:
             self.next()
             while True:
                 value = body()
-                again = self.next()
-                if again == _ONCE_MORE_AS_IT_IS:
-                    try:
-                        body()
-                    except Exception:  # the caller's own run is over
-                        return value
-                    again = self.next()
-                if again == 0:
+                if not self.next():
                     return value
                 del value  # its memory is free for the next run
         finally:
@@ -160,7 +98,7 @@ class Region:
     def _enter(self, library: Library, restore: Callable[[], Restore]) -> RegionEntry:
         entry = RegionEntry(library, self.name)
         entry.configure(self._options, repeatable=self._repeatable, restore=restore,
-                        communicator=self._communicator)
+                        group=self._communicator)
         return entry
 
     def __enter__(self) -> "Region":
@@ -241,8 +179,8 @@ def region(name: str, *, repeatable: bool = False, restore: Any = None, communic
         restore: How to make it so: tensors on the device that are copied back before each further
             pass, above a function also names of its parameters, or a callable that puts everything
             back (above a function it is given the arguments of the call).
-        communicator: A process group of PyTorch or an ncclComm_t whose ranks do it, and tune it by
-            themselves. They are found under `contextune run`.
+        communicator: A process group of PyTorch, an ncclComm_t, or numbers of ranks in the job, which
+            do it together and tune it by themselves. They are found under `contextune run`.
         options: Those of a region, as `n_repeat=3`; a flag or a variable of the same name wins.
 
     Without a GPU, the library or the frontend, the body runs once.
