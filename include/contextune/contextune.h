@@ -219,6 +219,33 @@ CONTEXTUNE_EXPORT int contextune_tunable_keep(contextune_tunable* tunable, uint3
 #define CONTEXTUNE_UNSETTLED 0xffffffffu
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key);
 
+/* What is known of one way to do a problem: measured in this run, or in the earlier one whose
+ * winner it started with. */
+enum contextune_timing_state {
+  contextune_timing_measured = 0,
+  contextune_timing_missing = 1,     /* not measured, or not yet */
+  contextune_timing_unsupported = 2, /* or ruled out */
+  contextune_timing_wrong = 3,       /* computes something else than the default */
+  contextune_timing_failed = 4       /* could not be run */
+};
+typedef struct contextune_timing {
+  size_t implementation;
+  size_t config;
+  double seconds; /* median of the samples */
+  size_t samples;
+  enum contextune_timing_state state;
+  int is_winner;
+} contextune_timing;
+
+/* What is known of the configs of one problem of a tunable, with implementation 0. Writes at most
+ * `most` of them, the problem's default first and those that it does not keep last, and returns how
+ * many there are. The winner is that on the current device; none is while it is not settled. Times
+ * are those of the region that the winner is from, else of the last region that the problem was
+ * called in. 0: before the program has initialised CUDA, where nothing is
+ * tuned, and for a number of no problem; contextune_error(). */
+CONTEXTUNE_EXPORT size_t contextune_tunable_timings(contextune_tunable* tunable, uint32_t key,
+                                                    contextune_timing* timings, size_t most);
+
 /* Enters the region in which that one problem is tuned by itself, "gemm{n=4096}"; from here on it
  * is as any other region, but that it is repeated too where nothing was said of repeating it and
  * two runs of its default leave the same in device memory; contextune_region_next then answers 2

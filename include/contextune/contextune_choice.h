@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <contextune/contextune.h> /* contextune_unseen */
+#include <contextune/contextune.h> /* contextune_unseen, contextune_timing */
 
 #ifdef __cplusplus
 extern "C" {
@@ -159,26 +159,9 @@ CONTEXTUNE_EXPORT int contextune_choice_settled(contextune_choice* choice, uint3
 CONTEXTUNE_EXPORT int contextune_choice_measure(contextune_choice* choice, uint32_t problem,
                                                 const contextune_choice_run* alone);
 
-/* What is known of one way to do a problem: measured in this run, or in the earlier one whose
- * winner it started with. */
-enum contextune_timing_state {
-  contextune_timing_measured = 0,
-  contextune_timing_missing = 1,     /* not measured, or not yet */
-  contextune_timing_unsupported = 2, /* or ruled out */
-  contextune_timing_wrong = 3,       /* computes something else than the default */
-  contextune_timing_failed = 4       /* could not be run */
-};
-typedef struct contextune_timing {
-  size_t implementation;
-  size_t config;
-  double seconds; /* median of the samples */
-  size_t samples;
-  enum contextune_timing_state state;
-  int is_winner;
-} contextune_timing;
-
-/* Writes at most `most` of them, the default first, and returns how many there are. 0: before the
- * program has initialised CUDA, and where nothing is tuned, nobody knows; contextune_error(). */
+/* What is known of the ways to do a problem: writes at most `most` timings, the default's first,
+ * and returns how many there are. 0: before the program has initialised CUDA, and where nothing is
+ * tuned, nobody knows; contextune_error(). */
 CONTEXTUNE_EXPORT size_t contextune_choice_timings(contextune_choice* choice, uint32_t problem,
                                                    contextune_timing* timings, size_t most);
 

@@ -1,25 +1,15 @@
-/* What was found out so far, as C functions; a part of contextune.h, whose words on threads, text
- * and failures hold. Structs that have a `size` may grow at their end; set it to sizeof(struct)
- * before. All of them take locks: they are for reports, not for every call. */
+/* What was found out of regions so far, as C functions; a part of contextune.h, whose words on
+ * threads, text and failures hold. They take locks: they are for reports, not for every call. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include <contextune/contextune_choice.h> /* contextune_timing */
+#include <contextune/export.hpp>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What is known of the configs of one problem of a tunable, with implementation 0. Writes at most
- * `most` of them, the problem's default first and those that it does not keep last, and returns how
- * many there are. The winner is that on the current device; none is while it is not settled. Of
- * several regions that the problem was called in, those times are told that its winner is from,
- * else those of the last region. 0: before the program has initialised CUDA, where nothing is
- * tuned, and for a number of no problem; contextune_error(). */
-CONTEXTUNE_EXPORT size_t contextune_tunable_timings(contextune_tunable* tunable, uint32_t key,
-                                                    contextune_timing* timings, size_t most);
 
 enum contextune_region_state {
   contextune_region_unknown = 0,   /* not entered yet, not found, or nothing is tuned */
@@ -37,7 +27,8 @@ enum contextune_verdict {
   contextune_verdict_skipped = 4   /* there was nothing to compare, or `confirm` is off */
 };
 
-/* Seconds are NaN where they were not measured. The gain is the share of the region's time with its
+/* Set `size` to sizeof(struct) before; the struct may grow at its end. Seconds are NaN where they
+ * were not measured. The gain is the share of the region's time with its
  * defaults that is saved: with 0.2, the region takes 0.8 of that time. */
 typedef struct contextune_region_report {
   size_t size;

@@ -19,6 +19,7 @@
 //   plain G       the stage of that group has no collective
 //   absent R      does the operation without asking, in all of its groups
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -94,27 +95,29 @@ class Pair {
   /// As another language has a function of a group.
   void call_by_key() {
     static const char* const texts[] = {"block=256", "block=64", "block=128"};
-    static const std::vector<unsigned> sizes = {256, 64, 128};
-    contextune_tunable* const sum = contextune_tunable_create("sum", texts, std::size(texts));
-    const std::string key = "n=" + std::to_string(number_);
-    const std::uint32_t problem = contextune_tunable_group_key(sum, key.c_str(), ranks_.c_str());
-    const auto run = [&](std::uint32_t config) {
-      with(block_of(Config{{"block", std::int64_t{sizes[config]}}}));
+    static contextune_function* const sum = [] {
+      contextune_function_options options{};
+      options.size = sizeof options;
+      options.configs = texts;
+      options.num_configs = std::size(texts);
+      options.repeatable = 1;
+      return contextune_function_create("sum", &options);
+    }();
+    const std::string text = "n=" + std::to_string(number_);
+    contextune_function_key key{};
+    key.size = sizeof key;
+    key.key = text.c_str();
+    key.group = ranks_.c_str();
+    contextune_function_run call{};
+    call.size = sizeof call;
+    call.user = this;
+    call.run = [](void* pair, std::uint32_t config, int) {
+      static const std::array<std::int64_t, std::size(texts)> blocks = {256, 64, 128};
+      run_in(*static_cast<Pair*>(pair), Config{{"block", blocks.at(config)}});
+      return 0;
     };
-    const std::uint32_t settled = contextune_tunable_settled(sum, problem);
-    if (settled != CONTEXTUNE_UNSETTLED) return run(settled);
-    static_cast<void>(contextune_tunable_span(sum));
-    contextune_entry entry;
-    contextune_tunable_region_begin(&entry, sum, problem);
-    static_cast<void>(contextune_region_option(&entry, "repeatable", "true"));
-    static_cast<void>(contextune_region_option(&entry, "align", "sample"));
-    while (contextune_region_next(&entry) != 0) {
-      contextune_call call;
-      run(contextune_tunable_begin(sum, problem, &call));
-      static_cast<void>(contextune_tunable_end(&call, 1));
-    }
-    said = contextune_region_untuned(&entry) != 0 ? contextune_error() : "";
-    contextune_region_end(&entry);
+    const std::uint32_t problem = contextune_function_problem(sum, &key);
+    if (contextune_function_call(sum, problem, &call) != 0) said = contextune_error();
   }
 
   void run_stage(const std::string& name, ncclComm_t told) {

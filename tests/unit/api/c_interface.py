@@ -17,6 +17,29 @@ class Call(ctypes.Structure):
     _fields_ = [("opaque", ctypes.c_uint64 * 8)]
 
 
+class FunctionOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("configs", ctypes.POINTER(ctypes.c_char_p)),
+                ("num_configs", ctypes.c_size_t), ("version", ctypes.c_char_p),
+                ("n_warmup", ctypes.c_int), ("n_repeat", ctypes.c_int), ("repeatable", ctypes.c_int),
+                ("buckets", ctypes.c_char_p), ("unseen", ctypes.c_int),
+                ("nearest_within", ctypes.c_uint32), ("hints", ctypes.POINTER(ctypes.c_uint64)),
+                ("num_hints", ctypes.c_size_t), ("allow_override", ctypes.c_int)]
+
+
+class FunctionKey(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("key", ctypes.c_char_p), ("has_size", ctypes.c_int),
+                ("of_size", ctypes.c_uint64), ("communicator", ctypes.c_void_p),
+                ("group", ctypes.c_char_p)]
+
+
+RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int)
+
+
+class FunctionRun(ctypes.Structure):
+    """As long as this program knows it; what comes behind is 0."""
+    _fields_ = [("size", ctypes.c_size_t), ("user", ctypes.c_void_p), ("run", RUN)]
+
+
 def load(path):
     library = ctypes.CDLL(path)
     library.contextune_version.restype = ctypes.c_char_p
@@ -34,6 +57,31 @@ def load(path):
 def create(library, name, configs):
     texts = (ctypes.c_char_p * len(configs))(*(config.encode() for config in configs))
     return library.contextune_tunable_create(name.encode(), texts, len(configs))
+
+
+def tune_function(library, gpu, blocks):
+    """A function whose default cannot run, if there is a GPU."""
+    texts = (ctypes.c_char_p * len(blocks))(*(f"block={block}".encode() for block in blocks))
+    options = FunctionOptions(ctypes.sizeof(FunctionOptions), texts, len(blocks), b"1", 0, 2, 1)
+    library.contextune_function_create.restype = ctypes.c_void_p
+    function = ctypes.c_void_p(library.contextune_function_create(b"called", ctypes.byref(options)))
+    assert function, library.contextune_error()
+    key = FunctionKey(ctypes.sizeof(FunctionKey), b"n=8", 1, 600)
+    problem = library.contextune_function_problem(function, ctypes.byref(key))
+    ran = []
+
+    def run(_user, config, _counts):
+        ran.append(blocks[config])
+        return (7 if config == 0 else gpu.launch(blocks[config])) if gpu else 0
+    call = FunctionRun(ctypes.sizeof(FunctionRun), None, RUN(run))
+    assert library.contextune_function_call(function, problem, ctypes.byref(call)) == 0
+    if gpu:
+        assert len(ran) > 4 and ran[-1] == 128, ran
+        assert library.contextune_function_settled(function, problem) == 1
+        assert library.contextune_function_default(function, problem) == 1
+    else:
+        assert ran == [blocks[0]], ran
+    library.contextune_function_destroy(function)
 
 
 class Gpu:
@@ -89,6 +137,7 @@ def main(library_path, driver_path=None, kernel_file=None, state="1"):
         assert config == 1, config
     else:
         assert (runs, config) == (1, 0), (runs, config)
+    tune_function(library, gpu, blocks)
     print(f"ok after {runs} runs")
 
 
