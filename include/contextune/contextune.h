@@ -290,6 +290,22 @@ typedef struct contextune_kernel_limits {
 CONTEXTUNE_EXPORT int contextune_limits_of_kernel(const void* kernel,
                                                   contextune_kernel_limits* limits);
 
+/* How a kernel is to be launched. */
+typedef struct contextune_launch_shape {
+  size_t size; /* of this struct; it may grow at the end */
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t cluster[3]; /* 0: none asked for */
+  size_t shared_bytes; /* dynamic shared memory */
+} contextune_launch_shape;
+
+/* 1: such a launch can be made, as far as is known. 0: it cannot be made, and contextune_error()
+ * has a clause that names the numbers. Numbers that are 0 in `device` and `kernel`, and either of
+ * these where it is NULL, are not held against it. Fails where a `size` is not set. For pruning. */
+CONTEXTUNE_EXPORT int contextune_launch_fits(const contextune_launch_shape* shape,
+                                             const contextune_device* device,
+                                             const contextune_kernel_limits* kernel);
+
 /* --- Declared kernels ---------------------------------------------------------------------------
  *
  * What may be changed of the launches of one kernel that the program makes with <<<>>> or

@@ -5,6 +5,9 @@
 #include <exception>
 #include <string>
 
+#include <contextune/launch_limits.hpp>
+
+#include "api/given_struct.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "gpu/driver/device_facts.hpp"
@@ -89,6 +92,36 @@ int contextune_limits_of_kernel(const void* kernel, contextune_kernel_limits* li
     found.max_dynamic_shared_bytes =
         gpu::max_dynamic_shared_bytes(gpu::device_facts(*cuda, current), *known);
     give(limits, found);
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+int contextune_launch_fits(const contextune_launch_shape* shape, const contextune_device* device,
+                           const contextune_kernel_limits* kernel) {
+  const bool has_sizes = shape != nullptr && shape->size != 0 &&
+                         (device == nullptr || device->size != 0) &&
+                         (kernel == nullptr || kernel->size != 0);
+  if (!has_sizes) return fail("contextune_launch_fits: set `size` of each struct to its sizeof");
+  try {
+    const contextune_launch_shape given = whole_of(shape);
+    const contextune_device on = whole_of(device);
+    const contextune_kernel_limits of = whole_of(kernel);
+    const auto extent = [](const uint32_t(&from)[3]) { return Dim3{from[0], from[1], from[2]}; };
+    const std::string why =
+        why_not(LaunchShape{extent(given.grid), extent(given.block), extent(given.cluster),
+                            given.shared_bytes},
+                KernelLimits{of.max_threads_per_block, of.registers, of.static_shared_bytes,
+                             of.max_dynamic_shared_bytes},
+                Device{on.num_sms,
+                       on.compute_capability,
+                       on.max_threads_per_block,
+                       on.max_shared_bytes,
+                       on.registers_per_sm,
+                       {}});
+    if (why.empty()) return 1;
+    static_cast<void>(fail(why));
     return 0;
   } catch (const std::exception& error) {
     return fail(error.what());

@@ -216,6 +216,7 @@ static void check_report(void) {
 static void check_limits(CUfunction function) {
   contextune_device device = {0};
   contextune_kernel_limits limits = {0};
+  contextune_launch_shape shape = {0};
   CHECK(contextune_current_device(&device) == -1);
   device.size = sizeof device;
   limits.size = sizeof limits;
@@ -224,6 +225,17 @@ static void check_limits(CUfunction function) {
   CHECK(contextune_limits_of_kernel(NULL, &limits) == -1);
   CHECK(contextune_limits_of_kernel(function, &limits) == 0);
   CHECK(limits.max_threads_per_block > 0);
+  CHECK(contextune_launch_fits(&shape, &device, &limits) == -1);
+  shape.size = sizeof shape;
+  shape.grid[0] = shape.grid[1] = shape.grid[2] = 1;
+  shape.block[0] = shape.block[1] = shape.block[2] = 1;
+  CHECK(contextune_launch_fits(&shape, &device, &limits) == 1);
+  CHECK(contextune_launch_fits(&shape, NULL, NULL) == 1);
+  shape.block[0] = 1024;
+  limits.max_threads_per_block = 256;
+  CHECK(contextune_launch_fits(&shape, &device, NULL) == 1);
+  CHECK(contextune_launch_fits(&shape, &device, &limits) == 0);
+  CHECK(strcmp(contextune_error(), "threads in a block: 1024, and the kernel allows 256") == 0);
 }
 
 /* A key that cannot be read is no problem's number, and the default runs. */
