@@ -128,7 +128,7 @@ class ReadmeTranscripts(unittest.TestCase):
         for page in PAGES:
             text = re.sub(r"<!-- transcript .*?<!-- /transcript -->", "", page.read_text(), flags=re.DOTALL)
             for block in re.findall(r"^```(.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-                self.assertIn(block[0], ("sh", "cpp", "lua", "cmake", "text"), f"{page}: {block[1]}")
+                self.assertIn(block[0], ("sh", "cpp", "lua", "cmake", "python", "text"), f"{page}: {block[1]}")
 
 
 if __name__ == "__main__":
