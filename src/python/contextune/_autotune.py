@@ -19,7 +19,8 @@ from contextune._function_library import UNSEEN, UNSETTLED, UNTUNED
 from contextune._group import Group, group_of
 from contextune._hashable import hashable_key
 from contextune._library import Library, encode, encode_all
-from contextune._region import name_of, refuse_unfinished
+from contextune._name import name_of
+from contextune._region import refuse_unfinished
 from contextune._region_setup import Option, RegionSetup
 from contextune._restore import RestoreOfCalls
 from contextune._text import config_text, key_text

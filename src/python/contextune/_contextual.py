@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from contextune._errors import Error
-from contextune._region import Region, name_of, refuse_unfinished
+from contextune._name import name_of
+from contextune._region import Region, refuse_unfinished
 from contextune._region_setup import Option
 
 P = ParamSpec("P")

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from contextune import _library
+from contextune import _library, _triton
 from contextune._errors import Error
 from contextune._group import group_of
 from contextune._library import Library, encode
+from contextune._name import name_of
 from contextune._region_setup import Option, RegionSetup
 from contextune._restore import Restore, RestoreOfCalls, restore_of
 
@@ -31,15 +32,18 @@ class RegionEntry:
         self._pointer = ctypes.byref(self._entry)
         self._setup = RegionSetup(library)
         library.contextune_region_begin(self._pointer, encode(name))
+        self._tunes = bool(library.contextune_region_tunes(self._pointer))
+        self._triton = _triton.open_region(library, self._tunes)
 
     def configure(self, options: Mapping[str, Option], *, repeatable: bool,
                   restore: Callable[[], Restore], group: Any) -> None:
         """Says how it is tuned, where that is still of use. Leaves where it raises, as Error does for
         what cannot be."""
-        if not self._library.contextune_region_tunes(self._pointer):
+        if not self._tunes:
             return
         try:
-            self._setup.tell(self._pointer, options, repeatable=repeatable, restore=restore(),
+            self._setup.tell(self._pointer, options, repeatable=repeatable,
+                             restore=self._triton.restoring(restore(), repeatable),
                              group=group_of(group))
         except BaseException:
             self.leave()
@@ -49,10 +53,13 @@ class RegionEntry:
         """Whether the body is to run (again)."""
         again: int = self._library.contextune_region_next(self._pointer)
         self._setup.raise_failure()
+        if again != 0:
+            self._triton.begin_run()
         return again != 0
 
     def leave(self) -> None:
         self._library.contextune_region_end(self._pointer)
+        _triton.close_region(self._triton)
 
     def run(self, body: Callable[[], R]) -> R:
         """Runs the body as often as the entry wants, and gives the value of its last run."""
@@ -65,13 +72,6 @@ class RegionEntry:
                 del value  # its memory is free for the next run
         finally:
             self.leave()
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """The name of a function in logs and in the store: with its module, unless that is the program."""
-    name = getattr(function, "__qualname__", type(function).__name__).replace("<locals>.", "")
-    module = getattr(function, "__module__", None)
-    return name if module in (None, "__main__") else f"{module}.{name}"
 
 
 class _Entered(threading.local):

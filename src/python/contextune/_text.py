@@ -81,7 +81,8 @@ def _nested(part: Any) -> str:
     return '"' + described(part).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _part_text(part: Any) -> str:
+def part_text(part: Any) -> str:
+    """A part of a key, as it stands behind name=."""
     if _is_whole(part):
         return str(int(part))
     if isinstance(part, (Mapping, tuple, list, Set)):
@@ -97,6 +98,6 @@ def key_text(key: Any) -> str:
     None adds nothing.
     """
     if not isinstance(key, tuple):
-        return "" if key is None else f"key={_part_text(key)}"
-    return " ".join(f"key{number}={_part_text(part)}" for number, part in enumerate(key, 1)
+        return "" if key is None else f"key={part_text(key)}"
+    return " ".join(f"key{number}={part_text(part)}" for number, part in enumerate(key, 1)
                     if part is not None)

@@ -1,0 +1,111 @@
+"""`triton.autotune`d kernels in regions: where this package takes launches from Triton.
+
+Triton is never imported from here. While a region is open, on any thread, `Autotuner.run` looks whether
+its own thread is in one, and else is Triton's.
+"""
+
+import functools
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+from contextune import _triton_import
+from contextune._library import Library
+from contextune._triton_library import Tunables
+from contextune._triton_region import TritonRegion
+
+_MODULE = "triton.runtime.autotuner"
+
+
+class _Thread(threading.local):
+    """Open regions of this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.regions: list[TritonRegion] = []
+
+
+_thread = _Thread()
+_lock = threading.Lock()
+_num_open = 0  # regions of all threads
+_hook: "_Hook | None" = None
+_tunables: Tunables | None = None
+
+# Each change of a class has the interpreter forget what it knows of it, and after a thousand changes
+# Python 3.13 does not learn it anew.
+_MOST_CHANGES = 200
+
+
+class _Hook:
+    """The place where launches are taken."""
+
+    def __init__(self) -> None:
+        self._autotuner: Any = None
+        self._as_usual: Any = None
+        self._in_regions: Any = None
+        self._num_changes = 0
+        if _MODULE in sys.modules:
+            self._found(sys.modules[_MODULE])
+        else:
+            _triton_import.when_imported(_MODULE, self._found)
+
+    def _found(self, module: ModuleType) -> None:
+        self._autotuner = module.Autotuner
+        self._as_usual = as_usual = module.Autotuner.run
+
+        @functools.wraps(as_usual)
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if _num_open and (regions := _thread.regions):
+                return regions[-1].launch(as_usual, self, args, kwargs)
+            return as_usual(self, *args, **kwargs)
+
+        self._in_regions = run
+        if _num_open:
+            self.take()
+
+    def take(self) -> None:
+        """Launches come here from now on."""
+        if self._autotuner is not None and self._autotuner.run is self._as_usual:
+            self._num_changes += 1
+            self._autotuner.run = self._in_regions
+
+    def give_back(self) -> None:
+        """Launches go to Triton again, as if nobody had been here."""
+        if self._autotuner is not None and self._autotuner.run is self._in_regions and \
+                self._num_changes < _MOST_CHANGES:
+            self._autotuner.run = self._as_usual
+
+
+def open_region(library: Library, tunes: bool) -> TritonRegion:
+    """Has launches of this thread go through a region, until close_region().
+
+    Args:
+        tunes: It still searches, or has not begun to.
+    """
+    global _num_open, _hook, _tunables
+    with _lock:
+        if _hook is None or _tunables is None:
+            _tunables = Tunables(library)
+            _hook = _Hook()
+        _num_open += 1
+        if _num_open == 1:
+            _hook.take()
+    region = TritonRegion(_tunables, tunes, _thread.regions)
+    region.of_thread.append(region)
+    return region
+
+
+def close_region(region: TritonRegion) -> None:
+    """Leaves it, once; the library has left it before."""
+    global _num_open
+    if region not in region.of_thread:
+        return
+    region.of_thread.remove(region)  # this thread's, unless a loop is left by another one
+    with _lock:
+        _num_open -= 1
+        if _num_open == 0 and _hook is not None:
+            _hook.give_back()
+    if region.of_thread:  # nothing has settled before the outermost is left
+        region.of_thread[-1].take_over(region)
+    else:
+        region.tell_winners()
