@@ -312,6 +312,22 @@ class Launches(unittest.TestCase):
             inner()
         self.assertEqual([config.kwargs for config in tuner.cache.values()], [{"BLOCK": 128}])
 
+    def test_within_a_function_or_a_choice_whose_call_is_timed_as_a_whole_triton_does_what_it_did(self):
+        first, second = Kernel(), Kernel()
+        tuners = [self.tuned(first), self.tuned(second)]
+
+        @contextune.autotune([{"times": 2}, {"times": 1}], name=self.name + "_function")
+        def fill(y, times):
+            for _ in range(times):
+                tuners[0][(8,)](y, 2.0, 1000)
+
+        choice = contextune.Choice(self.name + "_choice", buffers=lambda y: [y])
+        choice.add("only")(lambda y: tuners[1][(8,)](y, 2.0, 1000))
+        choice.add("other")(lambda y: tuners[1][(8,)](y, 2.0, 1000))
+        self.region(lambda: (fill(self.y), choice(self.y)))()
+        self.assertEqual(self.benched, 6)
+        self.assertEqual(set(first.launched[3:]) | set(second.launched[3:]), {64})
+
     def test_other_threads_and_warm_ups_are_triton_s_own(self):
         kernel = Kernel()
         tuner = self.tuned(kernel)

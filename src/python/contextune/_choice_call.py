@@ -10,6 +10,7 @@ from contextune import _choice_library as c
 from contextune._device_memory import Span, is_memory, span_of
 from contextune._errors import text_of_failure
 from contextune._library import Library, encode
+from contextune._triton import left_to_triton
 
 
 class ChoiceMemory(NamedTuple):
@@ -70,7 +71,8 @@ class ChoiceCall:
             return 1
         self._value = self._failure = None
         try:
-            self._value = self._way(implementation, config)
+            with left_to_triton:
+                self._value = self._way(implementation, config)
             return 0
         except Exception as error:
             self._library.contextune_note_failure(encode(text_of_failure(error)))

@@ -12,6 +12,7 @@ from contextune._errors import Error, text_of_failure
 from contextune._library import Library, decode, encode
 from contextune._region_setup import RegionSetup
 from contextune._text import config_text
+from contextune._triton import left_to_triton
 
 
 class CalledFunction(Protocol):
@@ -86,7 +87,8 @@ class FunctionCall:
         if self._is_interrupted:  # the caller is to hear of that, and of nothing later
             return -1
         try:
-            return work()
+            with left_to_triton:
+                return work()
         except Exception as error:
             self._library.contextune_note_failure(encode(text_of_failure(error)))
             self._failure = error

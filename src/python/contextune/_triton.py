@@ -19,10 +19,10 @@ _MODULE = "triton.runtime.autotuner"
 
 
 class _Thread(threading.local):
-    """Open regions of this thread, the innermost last."""
+    """Open regions of this thread, the innermost last. None: a call that is timed as a whole."""
 
     def __init__(self) -> None:
-        self.regions: list[TritonRegion] = []
+        self.regions: list[TritonRegion | None] = []
 
 
 _thread = _Thread()
@@ -55,8 +55,8 @@ class _Hook:
 
         @functools.wraps(as_usual)
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if _num_open and (regions := _thread.regions):
-                return regions[-1].launch(as_usual, self, args, kwargs)
+            if _num_open and (regions := _thread.regions) and (region := regions[-1]) is not None:
+                return region.launch(as_usual, self, args, kwargs)
             return as_usual(self, *args, **kwargs)
 
         self._in_regions = run
@@ -105,7 +105,21 @@ def close_region(region: TritonRegion) -> None:
         _num_open -= 1
         if _num_open == 0 and _hook is not None:
             _hook.give_back()
-    if region.of_thread:  # nothing has settled before the outermost is left
-        region.of_thread[-1].take_over(region)
-    else:
+    outer = next((one for one in reversed(region.of_thread) if one is not None), None)
+    if outer is None:
         region.tell_winners()
+    else:  # nothing has settled before the outermost is left
+        outer.take_over(region)
+
+
+class _LeftToTriton:
+    """For a stretch of this thread in a function or a choice, whose call is timed as a whole."""
+
+    def __enter__(self) -> None:
+        _thread.regions.append(None)
+
+    def __exit__(self, *_: object) -> None:
+        _thread.regions.pop()
+
+
+left_to_triton = _LeftToTriton()

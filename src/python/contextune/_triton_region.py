@@ -21,8 +21,8 @@ class TritonRegion:
 
     __slots__ = ("_changed", "_is_open", "_runs", "_trials", "_tunables", "_tunes", "of_thread")
 
-    def __init__(self, tunables: Tunables, tunes: bool, of_thread: "list[TritonRegion]") -> None:
-        self.of_thread = of_thread  #: open regions of its thread, the innermost last
+    def __init__(self, tunables: Tunables, tunes: bool, of_thread: "list[TritonRegion | None]") -> None:
+        self.of_thread = of_thread  #: what is open on its thread, the innermost last
         self._tunables = tunables
         self._tunes = tunes
         self._is_open: bool | None = None  # whether the library has it so; None: nobody asked
