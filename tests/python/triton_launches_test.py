@@ -1,5 +1,5 @@
-"""Kernels of `triton.autotune` in regions: Triton's own Autotuner over JIT functions whose launches go to the
-simulated driver. Skipped where there is no Triton."""
+"""Kernels of `triton.autotune` in regions: Triton's own Autotuner over JIT functions whose launches go to
+the simulated driver. Skipped where there is no Triton."""
 
 import ctypes
 import itertools

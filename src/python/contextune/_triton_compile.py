@@ -1,5 +1,6 @@
 """Compiling the configs of a kernel of Triton before any of them is launched."""
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from contextune._errors import text_of_failure
 def _in_parallel(num_configs: int) -> Iterator[None]:
     """Compilers that are started in it run beside each other, where this Triton can do that."""
     try:
-        from triton.runtime import _async_compile as parallel
+        parallel: Any = importlib.import_module("triton.runtime._async_compile")
     except ImportError:  # before Triton 3.5
         yield
         return

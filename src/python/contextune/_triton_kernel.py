@@ -189,7 +189,8 @@ class TritonKernel:
         library = self._tunables
         count = library.tunable_timings(problem.tunable, problem.number, None, 0)
         timings = (Timing * count)()
-        return timings[:library.tunable_timings(problem.tunable, problem.number, timings, count)]
+        known: int = library.tunable_timings(problem.tunable, problem.number, timings, count)
+        return list(timings)[:known]
 
 
 def run_config(tuner: Any, config: Any, parameters: dict[str, Any], named: dict[str, Any],
