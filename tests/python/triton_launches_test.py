@@ -1,6 +1,7 @@
 """Kernels of `triton.autotune` in regions: Triton's own Autotuner over JIT functions whose launches go to
 the simulated driver. Skipped where there is no Triton."""
 
+import copy
 import ctypes
 import itertools
 import sys
@@ -359,6 +360,16 @@ class Launches(unittest.TestCase):
         self.assertEqual(tuner.cache, {})
         self.assertEqual(tuner[(8,)](self.y, 2.0, 1000), "launched 64")
         self.assertEqual(self.benched, 3)
+
+    def test_a_copy_of_a_kernel_is_a_kernel_of_its_own(self):
+        kernel = Kernel()
+        tuner = self.tuned(kernel)
+        self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))()
+        other = copy.copy(tuner)
+        other.cache = {}
+        self.region(lambda: other[(8,)](self.y, 2.0, 1000), name=self.name + "_copied")()
+        self.assertEqual([config.kwargs for config in other.cache.values()], [{"BLOCK": 128}])
+        self.assertIsNone(copy.deepcopy(tuner._contextune))
 
     def test_a_kernel_with_one_config_is_launched_as_usual(self):
         kernel = Kernel()

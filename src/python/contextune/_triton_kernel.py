@@ -41,7 +41,7 @@ class TritonKernel:
 
     def __init__(self, tunables: Tunables, tuner: Any) -> None:
         self._tunables = tunables
-        self._tuner = tuner
+        self.tuner = tuner
         self.name = name_of(tuner.base_fn)
         self.arg_names = tuner.arg_names
         self._known_names = frozenset(tuner.arg_names)
@@ -53,6 +53,10 @@ class TritonKernel:
             warn_once(f"contextune: kernel '{self.name}': do_bench, warmup, rep and use_cuda_graph of "
                       "triton.autotune are not supported in a region, where launches are timed as the "
                       "program makes them; outside of regions they count")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the Autotuner is not known yet."""
+        return type(None), ()
 
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The kernel's own arguments by name, in the order in which Triton looks at them."""
@@ -98,7 +102,7 @@ class TritonKernel:
         return self._pruned(args, kwargs)[0] if problem is None else problem.configs[problem.default]
 
     def _pruned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        tuner = self._tuner
+        tuner = self.tuner
         tuner.nargs = dict(zip(self.arg_names, args))
         try:
             return list(tuner.prune_configs(kwargs))
@@ -112,7 +116,7 @@ class TritonKernel:
             by_text.setdefault(config_text(config.all_kwargs()), config)
         if len(by_text) < 2:
             return None
-        all_texts = list(dict.fromkeys(config_text(config.all_kwargs()) for config in self._tuner.configs))
+        all_texts = list(dict.fromkeys(config_text(config.all_kwargs()) for config in self.tuner.configs))
         if not by_text.keys() <= set(all_texts):  # pruning may make configs of its own
             all_texts = list(by_text)
         numbers = {text: number for number, text in enumerate(all_texts)}
@@ -135,7 +139,7 @@ class TritonKernel:
         if known is not None:
             return known
         library = self._tunables
-        version = _version_of(self._tuner)
+        version = _version_of(self.tuner)
         for name in (self.name, f"{self.name}:{version[:8]}"):
             tunable = library.tunable_create(encode(name), encode_all(texts), len(texts))
             if tunable is None:
@@ -151,7 +155,7 @@ class TritonKernel:
 
     def _compile(self, problem: TritonProblem, named: dict[str, Any], args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> None:
-        tuner = self._tuner
+        tuner = self.tuner
         compile_only = {**kwargs, "warmup": True}
 
         def start(number: int) -> Any:
@@ -168,13 +172,13 @@ class TritonKernel:
 
     def _keep(self, problem: TritonProblem) -> bool:
         kept = (ctypes.c_uint32 * len(problem.kept))(*problem.kept)
-        pruned = Pruned(by_author=max(0, len(self._tuner.configs) - len(problem.kept)))
+        pruned = Pruned(by_author=max(0, len(self.tuner.configs) - len(problem.kept)))
         return bool(self._tunables.tunable_keep(problem.tunable, problem.number, kept, len(kept),
                                                 ctypes.byref(pruned)) == 0)
 
     def publish(self, problem: TritonProblem) -> None:
         """Gives Triton the winner, once there is one."""
-        library, tuner = self._tunables, self._tuner
+        library, tuner = self._tunables, self.tuner
         winner = library.tunable_settled(problem.tunable, problem.number)
         timings = self._timings_of(problem)
         if winner == UNSETTLED or not any(one.is_winner and one.state == MEASURED for one in timings):

@@ -67,13 +67,13 @@ class TritonRegion:
                                                                    _library.PLACE_CAPTURE)
             if not self._is_open:
                 return as_usual(tuner, *args, **kwargs)
+        if kwargs.get("warmup"):
+            return as_usual(tuner, *args, **kwargs)
         kernel = tuner.__dict__.get("_contextune")
-        if kernel is None:
-            if kwargs.get("warmup") or len(tuner.configs) < 2 or not _is_compiled(tuner):
+        if kernel is None or kernel.tuner is not tuner:
+            if len(tuner.configs) < 2 or not _is_compiled(tuner):
                 return as_usual(tuner, *args, **kwargs)
             kernel = tuner._contextune = TritonKernel(self._tunables, tuner)
-        elif kwargs.get("warmup"):
-            return as_usual(tuner, *args, **kwargs)
         named = kernel.named(args, kwargs)
         key = kernel.key_of(named)
         if self._tunes or key not in kernel.problems:
