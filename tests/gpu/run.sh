@@ -178,6 +178,11 @@ compare own_cupti 'reason=' --mode live --region nvtx:step --auto -- "$programs/
 if python3 -c 'import torch, triton' 2>/dev/null; then
   compare torch_triton_discover '' --discover --region nvtx:step -- python3 "$programs/torch_triton.py" 60
   compare torch_triton_auto 'event=site' --mode live --auto --region nvtx:step -- python3 "$programs/torch_triton.py" 12000
+  export CONTEXTUNE_TEST_BUILD=$build
+  CONTEXTUNE_LOG_DIR=$runs/triton_autotune.log judge triton_autotune python3 "$here/triton_autotune.py"
+  CONTEXTUNE_LOG_DIR=$runs/triton_autotune_run.log judge triton_autotune_run \
+    "$contextune" run --quiet --region nvtx:none -- python3 "$here/triton_autotune.py"
+  unset CONTEXTUNE_TEST_BUILD
 else
   row torch_triton skipped "no PyTorch with Triton here"
 fi
