@@ -3,9 +3,7 @@ the simulated driver. Skipped where there is no Triton."""
 
 import copy
 import ctypes
-import itertools
 import sys
-import tempfile
 import threading
 import unittest
 
@@ -14,6 +12,7 @@ from simulated import Gpu, Tensor, clear_logs, field, lines, require
 
 try:
     import triton
+    from simulated_triton import Kernel, configs
     from triton.runtime.errors import OutOfResources
 except ImportError:
     print("skipped: there is no triton for this Python")
@@ -40,58 +39,6 @@ class TorchTensor(Tensor):
         gpu.launch("set", 128, self, 0.0)
 
 
-class Compiled:
-    """As Triton's: loading it tells whether it is out of resources."""
-
-    def __init__(self, failure):
-        self.failure = failure
-
-    def _init_handles(self):
-        if self.failure is not None:
-            raise self.failure
-
-
-class Kernel:
-    """A JIT function of Triton, and what became of it. Its launches set or add; 128 is the fastest."""
-
-    _numbers = itertools.count()
-
-    def __init__(self, kernel="set", name=None):
-        name = name or f"kernel_{next(self._numbers)}"
-        source = (f"import triton, triton.language as tl\n@triton.jit\n"
-                  f"def {name}(y, value, n, BLOCK: tl.constexpr):\n    pass\n")
-        file = tempfile.NamedTemporaryFile("w", suffix=".py")
-        file.write(source)
-        file.flush()
-        code = {"__name__": "__main__"}
-        exec(compile(source, file.name, "exec"), code)
-        file.close()
-        self.function = code[name]
-        self.function.run = self.run
-        self.kernel = kernel
-        self.compiled, self.launched, self.failing = [], [], {}
-        self.seen = []
-
-    def run(self, y, value, n, *, grid, warmup, BLOCK, **options):
-        assert {"num_warps", "num_stages"} <= options.keys() and grid == (8,)
-        failure = self.failing.get(BLOCK)
-        if warmup:
-            if isinstance(failure, SyntaxError):
-                raise failure
-            self.compiled.append(BLOCK)
-            return Compiled(failure if isinstance(failure, OutOfResources) else None)
-        if failure is not None:
-            raise failure
-        self.launched.append(BLOCK)
-        self.seen.append((y.data_ptr(), value))
-        gpu.launch(self.kernel, BLOCK, y, value)
-        return f"launched {BLOCK}"
-
-
-def configs(*blocks, **more):
-    return [triton.Config({"BLOCK": block}, **more) for block in blocks]
-
-
 class Launches(unittest.TestCase):
     def setUp(self):
         self.name = self.id().rsplit(".", 1)[-1]
@@ -114,7 +61,7 @@ class Launches(unittest.TestCase):
         return contextune.contextual_autotune(**{"name": self.name, **FAST, **more})(body)
 
     def test_in_a_region_a_kernel_is_a_site_and_triton_gets_its_winner(self):
-        kernel = Kernel(name="filled")
+        kernel = Kernel(gpu, name="filled")
         tuner = self.tuned(kernel)
 
         def body(value):
@@ -138,14 +85,14 @@ class Launches(unittest.TestCase):
         self.assertEqual(set(self.y.read()), {4.0})
 
     def test_outside_of_regions_triton_does_what_it_did(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
         self.region(lambda: None)()
         self.assertEqual(tuner[(8,)](self.y, 2.0, 1000), "launched 64")
         self.assertEqual((self.benched, kernel.compiled), (3, []))
 
     def test_each_launch_has_its_own_arguments_and_each_key_its_own_winner(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
         other = TorchTensor(gpu, (10,))
 
@@ -163,7 +110,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(len(tuner.cache), 2)
 
     def test_all_configs_are_compiled_before_the_first_is_launched(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
 
         def body():
@@ -173,7 +120,7 @@ class Launches(unittest.TestCase):
         self.region(body)()
 
     def test_a_config_that_is_out_of_resources_is_a_failed_config(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         kernel.failing = {128: OutOfResources(1 << 20, 1 << 18, "shared memory")}
         tuner = self.tuned(kernel)
         self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 64")
@@ -181,7 +128,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(set(self.y.read()), {2.0})
 
     def test_one_that_does_not_compile_and_one_that_cannot_be_launched_are_too(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         kernel.failing = {128: SyntaxError("no such tile"), 64: RuntimeError("invalid argument")}
         tuner = self.tuned(kernel)
         self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 256")
@@ -189,14 +136,14 @@ class Launches(unittest.TestCase):
         self.assertTrue(lines("RuntimeError: invalid argument"))
 
     def test_a_default_that_cannot_run_leaves_its_place_to_the_next(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         kernel.failing = {256: OutOfResources(1 << 20, 1 << 18, "shared memory")}
         tuner = self.tuned(kernel, (256, 64, 128))
         self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 128")
         self.assertEqual(kernel.launched[0], 64)
 
     def test_where_no_config_can_run_the_launch_raises_why(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         kernel.failing = {block: OutOfResources(1 << 20, 1 << 18, "shared memory")
                           for block in (64, 128, 256)}
         tuner = self.tuned(kernel)
@@ -204,7 +151,7 @@ class Launches(unittest.TestCase):
             self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))()
 
     def test_configs_are_pruned_as_triton_does_and_the_best_by_the_model_is_the_default(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         asked = []
 
         def early(given, nargs, **kwargs):
@@ -220,13 +167,13 @@ class Launches(unittest.TestCase):
         self.assertEqual(asked, [(1000, (8,))])
 
     def test_pruning_may_make_configs_of_its_own(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel, prune_configs_by={
             "early_config_prune": lambda given, nargs, **_: given[:1] + configs(512, 128)})
         self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 128")
 
     def test_a_pre_hook_of_a_config_runs_before_each_of_its_launches(self):
-        kernel = Kernel("add")
+        kernel = Kernel(gpu, "add")
         hooked = []
 
         def clear(named):
@@ -240,7 +187,7 @@ class Launches(unittest.TestCase):
 
     def test_what_a_kernel_says_it_changes_is_put_back_before_the_body_runs_again(self):
         for more in ({"restore_value": ["y"]}, {"reset_to_zero": ["y"]}):
-            kernel = Kernel("add")
+            kernel = Kernel(gpu, "add")
             tuner = self.tuned(kernel, **more)
             gpu.launch("set", 128, self.y, 5.0)
             step = self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))
@@ -253,7 +200,7 @@ class Launches(unittest.TestCase):
             self.assertEqual(set(self.y.read()), {first + 2.0})
 
     def test_a_region_that_is_not_repeated_resets_before_the_first_launch_only(self):
-        kernel = Kernel("add")
+        kernel = Kernel(gpu, "add")
         tuner = self.tuned(kernel, reset_to_zero=["y"])
         gpu.launch("set", 128, self.y, 5.0)
         for runs in range(1, 30):
@@ -264,7 +211,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(set(kernel.launched), {64, 128, 256})
 
     def test_hooks_of_the_user_are_called_around_each_run_of_the_body(self):
-        kernel = Kernel("add")
+        kernel = Kernel(gpu, "add")
         kept = []
         tuner = self.tuned(kernel, pre_hook=lambda named, reset_only=False: kept.append(named["y"].clone()),
                            post_hook=lambda named, exception: named["y"].copy_(kept[-1]))
@@ -273,17 +220,17 @@ class Launches(unittest.TestCase):
         self.assertGreaterEqual(len(kept), 24)
 
     def test_heuristics_are_asked_at_each_launch(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         inner = triton.heuristics({"num_stages": lambda named: 1 if named["BLOCK"] > 64 else 2})
         tuner = triton.autotune(configs(256, 128), key=["n"])(inner(kernel.function))
         self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 128")
-        outer = triton.heuristics({"n": lambda named: 7})(self.tuned(Kernel(name="outer")))
+        outer = triton.heuristics({"n": lambda named: 7})(self.tuned(Kernel(gpu, name="outer")))
         self.assertEqual(self.region(lambda: outer[(8,)](self.y, 2.0), name="outer_region")(),
                          "launched 128")
         self.assertTrue(lines("event=winner", "site=outer ", "n=7"))
 
     def test_a_do_bench_of_the_user_is_named_as_not_supported(self):
-        kernel = Kernel(name="benched")
+        kernel = Kernel(gpu, name="benched")
         tuner = triton.autotune(configs(256, 128), key=["n"], do_bench=self.bench)(kernel.function)
         with self.assertWarnsRegex(contextune.UntunedWarning, "'benched'.*do_bench.*not supported"):
             self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 128")
@@ -292,7 +239,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(self.benched, 2)
 
     def test_kernels_of_one_name_and_other_code_are_other_sites(self):
-        first, second = Kernel(name="same"), Kernel("add", name="same")
+        first, second = Kernel(gpu, name="same"), Kernel(gpu, "add", name="same")
         second.function.hash = "other"
         tuners = [self.tuned(first), self.tuned(second)]
 
@@ -306,7 +253,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(len(tuners[0].cache) + len(tuners[1].cache), 2)
 
     def test_regions_in_regions_tell_triton_at_the_end_of_the_outermost(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
         inner = self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))
         with contextune.region(self.name + "_outer"):
@@ -314,7 +261,7 @@ class Launches(unittest.TestCase):
         self.assertEqual([config.kwargs for config in tuner.cache.values()], [{"BLOCK": 128}])
 
     def test_within_a_function_or_a_choice_whose_call_is_timed_as_a_whole_triton_does_what_it_did(self):
-        first, second = Kernel(), Kernel()
+        first, second = Kernel(gpu), Kernel(gpu)
         tuners = [self.tuned(first), self.tuned(second)]
 
         @contextune.autotune([{"times": 2}, {"times": 1}], name=self.name + "_function")
@@ -330,7 +277,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(set(first.launched[3:]) | set(second.launched[3:]), {64})
 
     def test_other_threads_and_warm_ups_are_triton_s_own(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
         kernel.compiled.clear()
         results = []
@@ -348,7 +295,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(kernel.compiled, [64])
 
     def test_an_exception_of_the_body_leaves_triton_as_it_was(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
 
         def body():
@@ -362,7 +309,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(self.benched, 3)
 
     def test_a_copy_of_a_kernel_is_a_kernel_of_its_own(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel)
         self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))()
         other = copy.copy(tuner)
@@ -372,7 +319,7 @@ class Launches(unittest.TestCase):
         self.assertIsNone(copy.deepcopy(tuner._contextune))
 
     def test_a_kernel_with_one_config_is_launched_as_usual(self):
-        kernel = Kernel()
+        kernel = Kernel(gpu)
         tuner = self.tuned(kernel, (64,))
         self.assertEqual(self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))(), "launched 64")
         self.assertEqual(set(kernel.launched), {64})

@@ -168,7 +168,9 @@ class TritonKernel:
         if len(failures) == len(problem.kept):
             raise failures[problem.default]
         problem.failures = {number: text_of_compilation(error) for number, error in failures.items()}
-        problem.kept.sort(key=lambda number: number in failures)  # the default is one that runs
+        # The default is one that runs. The others stay in their order, which ranks have to agree on.
+        default = next(number for number in problem.kept if number not in failures)
+        problem.kept.sort(key=lambda number: number != default)
 
     def _keep(self, problem: TritonProblem) -> bool:
         kept = (ctypes.c_uint32 * len(problem.kept))(*problem.kept)
