@@ -23,10 +23,10 @@ class Kernel:
 
     _numbers = itertools.count()
 
-    def __init__(self, gpu, kernel="set", name=None):
+    def __init__(self, gpu, kernel="set", name=None, body="pass"):
         name = name or f"kernel_{next(self._numbers)}"
         source = (f"import triton, triton.language as tl\n@triton.jit\n"
-                  f"def {name}(y, value, n, BLOCK: tl.constexpr):\n    pass\n")
+                  f"def {name}(y, value, n, BLOCK: tl.constexpr):\n    {body}\n")
         file = tempfile.NamedTemporaryFile("w", suffix=".py")
         file.write(source)
         file.flush()
