@@ -5,7 +5,9 @@ import copy
 import ctypes
 import sys
 import threading
+import types
 import unittest
+import unittest.mock
 
 import contextune
 from simulated import Gpu, Tensor, clear_logs, field, lines, require
@@ -307,6 +309,20 @@ class Launches(unittest.TestCase):
         self.assertEqual(tuner.cache, {})
         self.assertEqual(tuner[(8,)](self.y, 2.0, 1000), "launched 64")
         self.assertEqual(self.benched, 3)
+
+    def test_a_launch_that_a_graph_captures_is_no_trial(self):
+        kernel = Kernel(gpu)
+        tuner = self.tuned(kernel)
+        captures = [True]
+        torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
+            is_current_stream_capturing=lambda: captures[0]))
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            with contextune.region(self.name, **FAST):
+                self.assertEqual(tuner[(8,)](self.y, 2.0, 1000), "launched 256")
+                self.assertEqual((kernel.compiled, self.benched), ([], 0))
+                captures[0] = False
+                tuner[(8,)](self.y, 2.0, 1000)
+                self.assertEqual(kernel.compiled, [256, 128, 64])
 
     def test_a_copy_of_a_kernel_is_a_kernel_of_its_own(self):
         kernel = Kernel(gpu)

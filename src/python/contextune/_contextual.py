@@ -20,9 +20,9 @@ def contextual_autotune(is_dist: bool = False, n_repeat: int = 5, n_warmup: int 
         @contextual_autotune(n_repeat=3, restore="cache")
         def decode(x, cache): ...
 
-    Everything tunable in it is tried at once: kernels that a space file declares, functions made by
-    autotune(), choices, and NCCL's collectives. The call gives the value of one more run, with the
-    winners. Exceptions of the function end the search and go on to the caller.
+    Everything tunable in it is tried at once: kernels of triton.autotune and those that a space file
+    declares, functions made by autotune(), choices, and NCCL's collectives. The call gives the value of
+    one more run, with the winners. Exceptions of the function end the search and go on to the caller.
 
     Args:
         is_dist: The ranks of the job tune it together, as the launcher names them (`distributed=on`).

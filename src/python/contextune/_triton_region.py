@@ -1,6 +1,7 @@
 """Launches of `triton.autotune`d kernels in an open region."""
 
 import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -88,7 +89,7 @@ class TritonRegion:
     def _launch_unsettled(self, as_usual: Run, kernel: TritonKernel, key: tuple[Any, ...],
                           named: dict[str, Any], tuner: Any, args: tuple[Any, ...],
                           kwargs: dict[str, Any]) -> Any:
-        if self._tunables.current_place() == _library.PLACE_CAPTURE:
+        if self._is_captured():
             return self._launch_captured(kernel, key, named, tuner, args, kwargs)
         is_new = key not in kernel.problems
         problem = kernel.meet(key, named, args, kwargs) if is_new else kernel.problems[key]
@@ -96,6 +97,12 @@ class TritonRegion:
             return as_usual(tuner, *args, **kwargs)
         self._of_trials().prepare(kernel, problem, is_new, named, tuner, kwargs)
         return self._run(problem, named, tuner, args, kwargs)
+
+    def _is_captured(self) -> bool:
+        if self._tunables.current_place() == _library.PLACE_CAPTURE:
+            return True
+        torch = sys.modules.get("torch")  # without the frontend, nobody else sees captures
+        return torch is not None and bool(torch.cuda.is_current_stream_capturing())
 
     def _launch_captured(self, kernel: TritonKernel, key: tuple[Any, ...], named: dict[str, Any],
                          tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
