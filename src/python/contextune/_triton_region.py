@@ -102,7 +102,8 @@ class TritonRegion:
         if self._tunables.current_place() == _library.PLACE_CAPTURE:
             return True
         torch = sys.modules.get("torch")  # without the frontend, nobody else sees captures
-        return torch is not None and bool(torch.cuda.is_current_stream_capturing())
+        return torch is not None and torch.cuda.is_initialized() and bool(
+            torch.cuda.is_current_stream_capturing())
 
     def _launch_captured(self, kernel: TritonKernel, key: tuple[Any, ...], named: dict[str, Any],
                          tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
