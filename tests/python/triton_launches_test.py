@@ -324,6 +324,25 @@ class Launches(unittest.TestCase):
                 tuner[(8,)](self.y, 2.0, 1000)
                 self.assertEqual(kernel.compiled, [256, 128, 64])
 
+    def test_a_key_that_comes_when_a_region_is_tuned_is_tuned_in_it_from_then_on(self):
+        kernel = Kernel(gpu)
+        tuner = self.tuned(kernel)
+        sizes = [1000]
+
+        def body():
+            for size in sizes:
+                result = tuner[(8,)](self.y, 2.0, size)
+            return result
+
+        step = self.region(body)
+        self.assertEqual(step(), "launched 128")
+        sizes.append(10)
+        results = [step() for _ in range(80)]
+        self.assertLess(results.index("launched 128"), 5)  # a key that comes once is not worth a search
+        self.assertEqual(results[-1], "launched 128")
+        self.assertEqual(self.benched, 0)
+        self.assertEqual([config.kwargs for config in tuner.cache.values()], 2 * [{"BLOCK": 128}])
+
     def test_a_copy_of_a_kernel_is_a_kernel_of_its_own(self):
         kernel = Kernel(gpu)
         tuner = self.tuned(kernel)

@@ -200,7 +200,7 @@ class TritonKernel:
 
 
 def run_config(tuner: Any, config: Any, parameters: dict[str, Any], named: dict[str, Any],
-                args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+               args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As Autotuner.run launches it."""
     tuner.best_config = config
     if config.pre_hook is not None:
