@@ -21,8 +21,8 @@ try:
     from triton.runtime import _async_compile  # noqa: F401
     from triton.runtime.driver import driver
 except ImportError:
-    print("skipped: there is no triton for this Python")
-    sys.exit()
+    print("skipped: there is no Triton for this Python")
+    sys.exit(4)  # as CTest knows it
 
 clear_logs()
 gpu = Gpu()
