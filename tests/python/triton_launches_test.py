@@ -3,6 +3,8 @@ the simulated driver. Skipped where there is no Triton."""
 
 import copy
 import ctypes
+import os
+import subprocess
 import sys
 import threading
 import types
@@ -10,6 +12,7 @@ import unittest
 import unittest.mock
 
 import contextune
+from contextune import _triton
 from simulated import Gpu, Tensor, clear_logs, field, lines, require
 
 try:
@@ -46,6 +49,9 @@ class Launches(unittest.TestCase):
         self.name = self.id().rsplit(".", 1)[-1]
         self.y = TorchTensor(gpu, (1000,))
         self.benched = 0
+        with contextune.region("first"):  # so that there is a hook
+            self.hook = _triton._hook
+        self.hook._num_changes = 0
 
     def bench(self, call, quantiles):
         """In the place of Triton's own measurement, which would need a GPU: the last one is fastest."""
@@ -342,6 +348,75 @@ class Launches(unittest.TestCase):
         self.assertEqual(results[-1], "launched 128")
         self.assertEqual(self.benched, 0)
         self.assertEqual([config.kwargs for config in tuner.cache.values()], 2 * [{"BLOCK": 128}])
+
+    def test_who_else_replaces_the_launch_of_triton_is_called_outside_of_regions(self):
+        called = []
+
+        def of_another(self, *args, **kwargs):
+            called.append(args)
+            return as_usual(self, *args, **kwargs)
+
+        tuner = self.tuned(Kernel(gpu))
+        Autotuner = type(tuner)
+        as_usual = Autotuner.run
+        with unittest.mock.patch.object(Autotuner, "run", of_another):
+            self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))()
+            self.assertEqual(called, [])
+            self.assertIs(Autotuner.run, of_another)
+            tuner[(8,)](self.y, 2.0, 1000)
+            self.assertEqual(len(called), 1)
+        self.region(lambda: tuner[(8,)](self.y, 2.0, 1000))()
+        self.assertIs(Autotuner.run, as_usual)
+
+    def test_outside_of_regions_the_launch_is_triton_s_own(self):
+        tuner = self.tuned(Kernel(gpu))
+        Autotuner = type(tuner)
+        run = Autotuner.run
+        self.assertFalse(hasattr(run, "__wrapped__"))
+        with contextune.region(self.name):
+            self.assertIsNot(Autotuner.run, run)
+            with contextune.region(self.name + "_inner"):
+                pass
+            self.assertIsNot(Autotuner.run, run)
+        self.assertIs(Autotuner.run, run)
+        self.hook._num_changes = 1000  # of the class, which its interpreter does not like
+        with contextune.region(self.name):
+            pass
+        self.assertIsNot(Autotuner.run, run)
+        self.assertEqual((tuner[(8,)](self.y, 2.0, 1000), self.benched), ("launched 64", 3))
+        self.hook._num_changes = 0
+        with contextune.region(self.name):
+            pass
+        self.assertIs(Autotuner.run, run)
+
+    def test_a_triton_that_is_imported_in_a_region_is_found(self):
+        program = """
+import sys
+import contextune
+from contextune import _triton
+from simulated import Gpu
+gpu = Gpu()
+y = gpu.tensor(1000)
+
+@contextune.contextual_autotune()
+def step():
+    global tuner
+    if "simulated_triton" not in sys.modules:
+        assert "triton" not in sys.modules
+        import simulated_triton
+        tuner = simulated_triton.triton.autotune(simulated_triton.configs(256, 128), key=["n"])(
+            simulated_triton.Kernel(gpu).function)
+    return tuner[(8,)](y, 2.0, 1000)
+
+print(step())
+loader = sys.modules["triton.runtime.autotuner"].__spec__.loader
+assert type(loader).__module__.startswith("_frozen_importlib"), loader
+"""
+        ended = subprocess.run([sys.executable, "-c", program], text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               env=os.environ | {"PYTHONPATH": os.pathsep.join(
+                                   filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))})
+        self.assertEqual(ended.stdout, "launched 128\n", ended.stderr)
 
     def test_a_copy_of_a_kernel_is_a_kernel_of_its_own(self):
         kernel = Kernel(gpu)

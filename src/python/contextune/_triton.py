@@ -51,23 +51,27 @@ class _Hook:
 
     def _found(self, module: ModuleType) -> None:
         self._autotuner = module.Autotuner
-        self._as_usual = as_usual = module.Autotuner.run
+        self._wrap(module.Autotuner.run)
+        if _num_open:
+            self.take()
 
+    def _wrap(self, as_usual: Any) -> None:
         @functools.wraps(as_usual)
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
             if _num_open and (regions := _thread.regions) and (region := regions[-1]) is not None:
                 return region.launch(as_usual, self, args, kwargs)
             return as_usual(self, *args, **kwargs)
 
-        self._in_regions = run
-        if _num_open:
-            self.take()
+        self._as_usual, self._in_regions = as_usual, run
 
     def take(self) -> None:
         """Launches come here from now on."""
-        if self._autotuner is not None and self._autotuner.run is self._as_usual:
-            self._num_changes += 1
-            self._autotuner.run = self._in_regions
+        if self._autotuner is None or self._autotuner.run is self._in_regions:
+            return
+        if self._autotuner.run is not self._as_usual:  # somebody else has replaced it meanwhile
+            self._wrap(self._autotuner.run)
+        self._num_changes += 1
+        self._autotuner.run = self._in_regions
 
     def give_back(self) -> None:
         """Launches go to Triton again, as if nobody had been here."""
