@@ -26,8 +26,8 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_lock = threading.Lock()
-_num_open = 0  # regions of all threads
+_lock = threading.RLock()
+_open: set[TritonRegion] = set()  # of all threads; changes of it need no lock in CPython
 _hook: "_Hook | None" = None
 _tunables: Tunables | None = None
 
@@ -52,31 +52,38 @@ class _Hook:
     def _found(self, module: ModuleType) -> None:
         self._autotuner = module.Autotuner
         self._wrap(module.Autotuner.run)
-        if _num_open:
-            self.take()
+        self.look()
 
     def _wrap(self, as_usual: Any) -> None:
         @functools.wraps(as_usual)
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if _num_open and (regions := _thread.regions) and (region := regions[-1]) is not None:
+            if _open and (regions := _thread.regions) and (region := regions[-1]) is not None:
                 return region.launch(as_usual, self, args, kwargs)
             return as_usual(self, *args, **kwargs)
 
         self._as_usual, self._in_regions = as_usual, run
 
-    def take(self) -> None:
-        """Launches come here from now on."""
-        if self._autotuner is None or self._autotuner.run is self._in_regions:
+    def look(self) -> None:
+        """A region was opened or closed: launches come here while one is open."""
+        if self._autotuner is None:
             return
-        if self._autotuner.run is not self._as_usual:  # somebody else has replaced it meanwhile
-            self._wrap(self._autotuner.run)
+        with _lock:
+            if _open:
+                self._take()
+            else:
+                self._give_back()
+
+    def _take(self) -> None:
+        now = self._autotuner.run
+        if now is self._in_regions:
+            return
+        if now is not self._as_usual:  # somebody else has replaced it meanwhile
+            self._wrap(now)
         self._num_changes += 1
         self._autotuner.run = self._in_regions
 
-    def give_back(self) -> None:
-        """Launches go to Triton again, as if nobody had been here."""
-        if self._autotuner is not None and self._autotuner.run is self._in_regions and \
-                self._num_changes < _MOST_CHANGES:
+    def _give_back(self) -> None:
+        if self._autotuner.run is self._in_regions and self._num_changes < _MOST_CHANGES:
             self._autotuner.run = self._as_usual
 
 
@@ -86,29 +93,36 @@ def open_region(library: Library, tunes: bool) -> TritonRegion:
     Args:
         tunes: It still searches, or has not begun to.
     """
-    global _num_open, _hook, _tunables
-    with _lock:
-        if _hook is None or _tunables is None:
-            _tunables = Tunables(library)
-            _hook = _Hook()
-        _num_open += 1
-        if _num_open == 1:
-            _hook.take()
-    region = TritonRegion(_tunables, tunes, _thread.regions)
+    hook, tunables = _hook_of(library)
+    region = TritonRegion(tunables, tunes, _thread.regions)
     region.of_thread.append(region)
+    _open.add(region)
+    hook.look()
     return region
+
+
+def _hook_of(library: Library) -> tuple[_Hook, Tunables]:
+    global _hook, _tunables
+    if _hook is None or _tunables is None:
+        with _lock:
+            _tunables = _tunables or Tunables(library)
+            _hook = _hook or _Hook()
+    return _hook, _tunables
 
 
 def close_region(region: TritonRegion) -> None:
     """Leaves it, once; the library has left it before."""
-    global _num_open
-    if region not in region.of_thread:
+    if region not in _open:
         return
+    _open.discard(region)
     region.of_thread.remove(region)  # this thread's, unless a loop is left by another one
-    with _lock:
-        _num_open -= 1
-        if _num_open == 0 and _hook is not None:
-            _hook.give_back()
+    if _hook is not None:
+        _hook.look()
+    if region.has_trials:
+        _tell_winners(region)
+
+
+def _tell_winners(region: TritonRegion) -> None:
     outer = next((one for one in reversed(region.of_thread) if one is not None), None)
     if outer is None:
         region.tell_winners()

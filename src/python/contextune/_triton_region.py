@@ -44,6 +44,10 @@ class TritonRegion:
         if self._trials is not None:
             self._trials.begin_run()
 
+    @property
+    def has_trials(self) -> bool:
+        return self._trials is not None
+
     def take_over(self, inner: "TritonRegion") -> None:
         """Tells Triton of the winners of a region in it, too."""
         if inner._trials is not None:
