@@ -62,6 +62,8 @@ class Member {
   /// A rank that was to be asked cannot be.
   void unreachable(std::uint32_t peer);
   void tick(double now, Outbox& out);
+  /// Topics that are remembered.
+  [[nodiscard]] std::size_t num_topics() const noexcept { return entries_.size(); }
   /// Whether others are being asked.
   [[nodiscard]] bool is_asking() const noexcept;
 

@@ -140,6 +140,7 @@ TEST_CASE("A rank whose connection to its relay breaks agrees with the others", 
     ranks.settle();
     REQUIRE(ranks.verdicts(all_ranks) == std::set{Verdict::Committed});
     REQUIRE(ranks.num_topics_at_hub() == 0);
+    REQUIRE(ranks.num_topics_at_members() == 0);
     const Topic next{7, 2, all_ranks.ranks};
     ranks.all_say(next);
     ranks.settle();
@@ -300,6 +301,29 @@ TEST_CASE("A relay passes nothing on that a rank has to say itself, or says for 
   CHECK(mentions(relay.pass_up(5, of_two, 0, out), "for others"));
   CHECK(mentions(relay.pass_down(of_two, out), "only members send"));
   CHECK(out.empty());
+}
+
+TEST_CASE("A process that may end with its answer is told last, on relays and on rank 0",
+          "[relay]") {
+  Message verdict = about(all_ranks, MessageType::Verdict);
+  Relay relay(4, spans);
+  relay.attach(5);
+  relay.attach(6);
+  verdict.ranks = {4, 5, 6};
+  Outbox out;
+  REQUIRE(relay.pass_down(verdict, out).empty());
+  CHECK(out.size() == 3);
+  CHECK(out.back().to == 4);
+
+  RelayRoutes routes(num_ranks, spans);
+  routes.attach(5);
+  verdict.ranks = all_ranks.ranks;
+  std::vector<std::uint32_t> told;
+  routes.pass_down(
+      {0, verdict}, [](std::uint32_t) { return true; },
+      [&](std::uint32_t rank, const Message&) { told.push_back(rank); });
+  // Relay 4 tells rank 5, and all others are told themselves.
+  CHECK(told == std::vector<std::uint32_t>{1, 2, 3, 4, 6, 7, 8, 9, 10, 0});
 }
 
 TEST_CASE("A relay speaks for those of its span that have not left it", "[relay]") {

@@ -349,6 +349,12 @@ std::set<Verdict> SimulatedRanks::verdicts(const Topic& topic) const {
   return all;
 }
 
+std::size_t SimulatedRanks::num_topics_at_members() const {
+  std::size_t sum = 0;
+  for (const Member& member : members_) sum += member.num_topics();
+  return sum;
+}
+
 bool SimulatedRanks::keeps_promise(const Topic& topic) const {
   const std::set<Verdict> all = verdicts(topic);
   return !(all.contains(Verdict::Committed) && all.contains(Verdict::Aborted));

@@ -59,6 +59,8 @@ class SimulatedRanks {
   /// No rank was told that it is committed while another was told that it is aborted.
   [[nodiscard]] bool keeps_promise(const contextune::Topic& topic) const;
   [[nodiscard]] std::size_t num_topics_at_hub() const { return hub_.num_topics(); }
+  /// Of all members together.
+  [[nodiscard]] std::size_t num_topics_at_members() const;
   /// That have been delivered.
   [[nodiscard]] std::size_t num_messages() const { return num_messages_; }
   /// Of those, that rank 0 sent or received.
