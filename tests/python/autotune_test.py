@@ -5,6 +5,8 @@ import contextlib
 import enum
 import fractions
 import io
+import os
+import signal
 import sys
 import threading
 import unittest
@@ -197,6 +199,15 @@ class Autotune(unittest.TestCase):
             tuned(self.y)
         self.assertEqual(len(self.runs), 20)
         self.assertEqual(tuned(self.y), 256)
+
+    def test_an_interruption_reaches_the_caller_wherever_it_arrives(self):
+        for delay in range(20):
+            tuned = self.tuned(key=lambda y, *_: delay, n_repeat=500)
+            signaller = threading.Timer(0.001 + delay * 1e-4, os.kill, (os.getpid(), signal.SIGINT))
+            with self.assertRaises(KeyboardInterrupt):
+                signaller.start()
+                tuned(self.y)
+            signaller.join()
 
     def test_a_space_that_is_none_is_refused_where_it_is_given(self):
         for more, told in (({"n_repeat": 0}, "n_repeat"), ({"unseen": "guess"}, "nearest")):

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from contextune import _choice_library as c
+from contextune._callback import callback, take_failure, watch
 from contextune._device_memory import Span, is_memory, span_of
 from contextune._errors import text_of_failure
 from contextune._library import Library, encode
@@ -30,6 +31,7 @@ _open: dict[int, "ChoiceCall"] = {}
 _numbers = itertools.count(1)
 
 
+@callback
 def _run(user: Any, implementation: int, config: int) -> int:
     return _open[user].run(implementation, config)
 
@@ -51,12 +53,14 @@ class ChoiceCall:
         self.struct = c.Run(size=ctypes.sizeof(c.Run), user=self._number, run=_run_call)
 
     def __enter__(self) -> "ChoiceCall":
+        watch()
         _open[self._number] = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
         del _open[self._number]
+        self._note_interruption()
 
     def name(self, memory: Any) -> None:
         """Says which device memory it has."""
@@ -66,7 +70,15 @@ class ChoiceCall:
         self.struct.memory = ctypes.cast(self._memory, ctypes.POINTER(c.Memory))
         self.struct.num_memory = len(spans)
 
+    def _note_interruption(self) -> None:
+        """Looks whether an exception left a callback where run() could not catch it."""
+        failure = take_failure()
+        if failure is not None and not self._is_interrupted:
+            self._is_interrupted = True
+            self._failure = failure
+
     def run(self, implementation: int, config: int) -> int:
+        self._note_interruption()
         if self._is_interrupted:  # the caller is to hear of that, and of nothing later
             return 1
         self._value = self._failure = None

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Protocol
 
 from contextune import _function_library as c
 from contextune import _library
+from contextune._callback import callback, take_failure, watch
 from contextune._errors import Error, text_of_failure
 from contextune._library import Library, decode, encode
 from contextune._region_setup import RegionSetup
@@ -63,11 +64,13 @@ class FunctionCall:
             struct.set = encode(config_text(self._by_hand))
         if self._is_verbose or self._is_untuned:
             struct.says_runs, struct.is_untuned = self._is_verbose, self._is_untuned
+        watch()
         _open[number] = self
         try:
             status = self._library.contextune_function_call(handle, problem, ctypes.byref(struct))
         finally:
             del _open[number]
+        self._note_interruption()
         if self._setup is not None:
             self._setup.raise_failure()
         value, failure = self._value, self._failure
@@ -79,11 +82,19 @@ class FunctionCall:
         assert failure is not None
         raise failure
 
+    def _note_interruption(self) -> None:
+        """Looks whether an exception left a callback where guarded() could not catch it."""
+        failure = take_failure()
+        if failure is not None and not self._is_interrupted:
+            self._is_interrupted = True
+            self._failure = failure
+
     def _fail(self, failure: BaseException | None) -> NoReturn:
         raise Error(self._library.error()) from failure
 
     def guarded(self, work: Callable[[], int]) -> int:
         """Below 0, with the exception kept, where the work raises one."""
+        self._note_interruption()
         if self._is_interrupted:  # the caller is to hear of that, and of nothing later
             return -1
         try:
@@ -160,10 +171,10 @@ _open: dict[int, FunctionCall] = {}
 _numbers = itertools.count(1)
 _run = c.Run(
     size=ctypes.sizeof(c.Run),
-    run=c.RunCall(lambda user, config, counts: _open[user].on_run(config, counts)),
-    space=c.SpaceCall(lambda user, device, space: _open[user].on_space(space)),
-    begin=c.BeginCall(lambda user, entry: _open[user].on_begin(entry)),
-    run_changed=c.RunChangedCall(lambda user, base, config: _open[user].on_run_changed(base)),
-    say=c.SayCall(lambda user, text: _open[user].on_say(decode(text))))
+    run=c.RunCall(callback(lambda user, config, counts: _open[user].on_run(config, counts))),
+    space=c.SpaceCall(callback(lambda user, device, space: _open[user].on_space(space))),
+    begin=c.BeginCall(callback(lambda user, entry: _open[user].on_begin(entry))),
+    run_changed=c.RunChangedCall(callback(lambda user, base, config: _open[user].on_run_changed(base))),
+    say=c.SayCall(callback(lambda user, text: _open[user].on_say(decode(text)))))
 _run_and_prune = c.Run.from_buffer_copy(_run)
-_run_and_prune.prune = c.PruneCall(lambda user, config: _open[user].on_prune(config))
+_run_and_prune.prune = c.PruneCall(callback(lambda user, config: _open[user].on_prune(config)))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from contextune import _library
+from contextune._callback import callback, take_failure, watch
 from contextune._errors import Error
 from contextune._group import Group
 from contextune._library import Library, encode
@@ -48,12 +49,13 @@ class RegionSetup:
             if size > 0:
                 self._check(library.contextune_region_restore_buffer(entry, address, size))
         if restore.call is not None:
+            watch()
             self._callback = _library.RestoreCall(functools.partial(self._restore, restore.call))
             self._check(library.contextune_region_restore_call(entry, self._callback, None))
 
     def raise_failure(self) -> None:
         """Raises what the restore callable has raised, once."""
-        failure, self._failure = self._failure, None
+        failure, self._failure = self._failure or take_failure(), None
         if failure is not None:
             raise failure
 
@@ -61,6 +63,7 @@ class RegionSetup:
         if status != 0:
             raise Error(self._library.error())
 
+    @callback
     def _restore(self, call: Callable[[], object], _: Any) -> int:
         try:
             call()
