@@ -148,6 +148,18 @@ class Autotune(unittest.TestCase):
         self.assertEqual(self.tuned(function=run)(self.y), 64)
         self.assertTrue(lines("RuntimeError: out of resources"))
 
+    def test_an_exception_that_has_no_text_is_an_exception(self):
+        class Textless(Exception):
+            def __str__(self):
+                raise ValueError("no text")
+
+        def run(y, block):
+            if block == 128:
+                raise Textless
+            return self.set(y, 1.0, block)
+
+        self.assertEqual(self.tuned(function=run)(self.y), 64)
+
     def test_a_default_that_cannot_run_leaves_its_place_to_the_next_config(self):
         def run(y, block):
             if block == 256:

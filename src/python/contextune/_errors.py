@@ -26,4 +26,9 @@ def warn_once(text: str) -> None:
 
 def text_of_failure(error: BaseException) -> str:
     """An exception as the log has it: its type, and its text where it has one."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # its own __str__ is wrong
+        return kind
+    return f"{kind}: {text}" if text else kind
