@@ -250,7 +250,8 @@ class Autotune(unittest.TestCase):
             self.assertEqual(field(winner, " key"), text)
 
     def test_a_key_that_is_no_key_is_refused(self):
-        for key, told in ((self.y, "to_hashable"), (object(), "__repr__")):
+        for key, told in ((self.y, "to_hashable"), (object(), "__repr__"), (bytearray(b"x"), "hashed"),
+                          ([1, [slice(2)]], "hashed")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(key=lambda *_: key)(self.y)
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Set
 from typing import Any
 
+from contextune._errors import Error
+
 
 def to_hashable(value: Any) -> Any:
     """A part of a key: of a tensor its shape, strides, type and kind of device.
@@ -25,9 +27,19 @@ def to_hashable(value: Any) -> Any:
 
 
 def hashable_key(key: Any) -> Any:
-    """A key as it is looked up, also where it has lists in it."""
+    """A key as it is looked up, also where it has lists in it. Raises Error for one that cannot be."""
+    if _has_hash(key):
+        return key
+    hashable = to_hashable(key)
+    if _has_hash(hashable):
+        return hashable
+    raise Error(f"the key {key!r} has a part that cannot be hashed; give numbers, texts, tuples of these, "
+                "and to_hashable() of tensors")
+
+
+def _has_hash(key: Any) -> bool:
     try:
         hash(key)
-        return key
+        return True
     except TypeError:
-        return to_hashable(key)
+        return False
