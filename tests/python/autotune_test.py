@@ -4,6 +4,7 @@ failing, as C++ has it."""
 import contextlib
 import enum
 import fractions
+import functools
 import io
 import os
 import signal
@@ -226,7 +227,8 @@ class Autotune(unittest.TestCase):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(**more)
         for space, told in (([], "empty"), (SPACE + SPACE[:1], "twice"), ([7], "no dict"), (7, "int"),
-                            ([{1: 2}], "no dict"), ([{"x": object()}], "__repr__")):
+                            ([{1: 2}], "no dict"), ([{"x": object()}], "__repr__"),
+                            ([{"x": [object()]}], "__repr__")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(space)
 
@@ -249,8 +251,16 @@ class Autotune(unittest.TestCase):
             (winner,) = lines("event=winner", f"site={self.name} ")
             self.assertEqual(field(winner, " key"), text)
 
+    def test_a_function_with_arguments_is_told_by_both(self):
+        key = functools.partial(functools.partial(print, 1), "x", end=gpu.launch)
+        tuned = self.tuned(key=lambda *_: key)
+        self.assertEqual(tuned(self.y), 128)
+        (winner,) = lines("event=winner", f"site={self.name} ")
+        self.assertEqual(field(winner, " key"), 'key="print(1, x, end=Gpu.launch)"')
+
     def test_a_key_that_is_no_key_is_refused(self):
-        for key, told in ((self.y, "to_hashable"), (object(), "__repr__"), (bytearray(b"x"), "hashed"),
+        for key, told in ((self.y, "to_hashable"), (object(), "__repr__"),
+                          (iter("x"), "__repr__"), (bytearray(b"x"), "hashed"),
                           ([1, [slice(2)]], "hashed")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(key=lambda *_: key)(self.y)

@@ -1,6 +1,7 @@
 """Values as the C functions, the log and the store have them."""
 
 import enum
+import functools
 import inspect
 import numbers
 import re
@@ -11,6 +12,7 @@ from contextune._device_memory import is_memory
 from contextune._errors import Error
 
 _WHOLE = range(-(1 << 63), 1 << 63)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/+-]*")
 _READ_AS_OTHERS = re.compile(r"true|false|nan.*|inf.*", re.IGNORECASE)
 
@@ -32,12 +34,18 @@ def described(value: Any) -> str:
         return " ".join(f"{name}:{part}" for name, part in value.all_kwargs().items())
     if isinstance(value, type) or inspect.isroutine(value):
         return str(value.__qualname__)
+    if isinstance(value, functools.partial):
+        given = [*map(described, value.args),
+                 *(f"{name}={described(part)}" for name, part in value.keywords.items())]
+        return f"{described(value.func)}({', '.join(given)})"
     kind: Any = type(value)
     if is_memory(value) and not isinstance(value, tuple):
         raise Error(f"{kind.__name__} is a tensor, of which two are never equal; take to_hashable() of it")
-    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
-        raise Error(f"{kind.__name__} has no text that is the same in the next run; give it a __repr__")
-    return str(value).removeprefix("torch.")
+    text = str(value)
+    if _ADDRESS.search(text):
+        raise Error(f"{kind.__name__} has no text that is the same in the next run, only {text!r}; give it "
+                    "a __repr__")
+    return text.removeprefix("torch.")
 
 
 def _is_number(value: Any) -> bool:
