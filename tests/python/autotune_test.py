@@ -228,7 +228,8 @@ class Autotune(unittest.TestCase):
                 self.tuned(**more)
         for space, told in (([], "empty"), (SPACE + SPACE[:1], "twice"), ([7], "no dict"), (7, "int"),
                             ([{1: 2}], "no dict"), ([{"x": object()}], "__repr__"),
-                            ([{"x": [object()]}], "__repr__")):
+                            ([{"x": [object()]}], "__repr__"), ({"block": 64}, r"\[64\]"),
+                            ({"block": SPACE[0].values(), "mode": "fast"}, r"\['fast'\]")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(space)
 

@@ -22,6 +22,10 @@ def _takes_an_argument(function: Callable[..., Any]) -> bool:
 
 def _listed(name: str, given: Any) -> list[dict[str, Any]]:
     if isinstance(given, Mapping):
+        for parameter, values in given.items():
+            if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+                raise Error(f"function '{name}': its config space has {values!r} for '{parameter}'; give a list "
+                            f"of the values that it may have, [{values!r}]")
         given = [dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())]
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise Error(f"function '{name}': its config space is {type(given).__name__}; give a list of "
