@@ -2,11 +2,13 @@
 failing, as C++ has it."""
 
 import contextlib
+import copy
 import enum
 import fractions
 import functools
 import io
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -19,6 +21,11 @@ from simulated import Gpu, clear_logs, field, lines
 clear_logs()
 gpu = Gpu()
 SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
+
+
+@autotune(SPACE, repeatable=True)
+def at_module(y, block):
+    return block
 
 
 class TritonConfig:
@@ -326,6 +333,21 @@ class Autotune(unittest.TestCase):
         model = Model()
         self.assertEqual(model.step(test.y), (model, 128))
         self.assertEqual(Model.step.__name__, "step")
+
+    def test_a_function_is_copied_and_pickled_as_functions_are(self):
+        for tuned in (self.tuned(), at_module):
+            tuned(self.y)
+            self.assertIs(copy.copy(tuned), tuned)
+            self.assertIs(copy.deepcopy([tuned])[0], tuned)
+        self.assertIs(pickle.loads(pickle.dumps(at_module)), at_module)
+        with self.assertRaises((pickle.PicklingError, AttributeError)):
+            pickle.dumps(self.tuned())
+        unnamed = autotune(SPACE)(functools.partial(self.set, self.y))
+        self.assertIs(copy.deepcopy(unnamed), unnamed)
+
+    def test_an_object_that_has_a_choice_or_a_region_may_be_copied(self):
+        has = {"choice": contextune.Choice(self.name), "region": contextune.region(self.name)}
+        self.assertEqual(copy.deepcopy(has), has)
 
     def test_threads_that_meet_a_new_key_at_once_all_get_a_right_value(self):
         def run(y, block):

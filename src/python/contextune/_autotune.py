@@ -81,6 +81,11 @@ class AutotunedFunction(Generic[R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    def __reduce__(self) -> str:
+        """It is copied and pickled as functions are: it stays the same one, and goes by its name."""
+        name: str = getattr(self, "__qualname__", self._name)
+        return name
+
     def __call__(self, *args: Any, autotune: bool = True, autotune_verbose: bool = False,
                  autotune_allow_arg_overwrite: bool = False, autotune_pg: Any = None,
                  **kwargs: Any) -> R:

@@ -135,6 +135,10 @@ class Choice:
         self._handle: int | None = None
         self._numbers: dict[Any, int] = {}
 
+    def __deepcopy__(self, _: Any) -> "Choice":
+        """Itself, as of functions: an object that has it may be copied."""
+        return self
+
     def _refuse(self, what: str) -> Error:
         return Error(f"choice '{self.name}': {what}")
 

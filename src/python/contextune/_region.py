@@ -95,6 +95,10 @@ class Region:
         self._options = dict(options)
         self._entered = _Entered()
 
+    def __deepcopy__(self, _: Any) -> "Region":
+        """Itself, as of functions: an object that has it may be copied."""
+        return self
+
     def _enter(self, library: Library, restore: Callable[[], Restore]) -> RegionEntry:
         entry = RegionEntry(library, self.name)
         entry.configure(self._options, repeatable=self._repeatable, restore=restore,
