@@ -334,6 +334,9 @@ class Autotune(unittest.TestCase):
         self.assertEqual(model.step(test.y), (model, 128))
         self.assertEqual(Model.step.__name__, "step")
 
+    def test_a_parameter_may_be_named_as_the_object_of_a_method(self):
+        self.assertEqual(self.tuned(key=None, function=lambda self, block: block)(self=1), 256)
+
     def test_a_function_is_copied_and_pickled_as_functions_are(self):
         for tuned in (self.tuned(), at_module):
             tuned(self.y)

@@ -86,7 +86,7 @@ class AutotunedFunction(Generic[R]):
         name: str = getattr(self, "__qualname__", self._name)
         return name
 
-    def __call__(self, *args: Any, autotune: bool = True, autotune_verbose: bool = False,
+    def __call__(self, /, *args: Any, autotune: bool = True, autotune_verbose: bool = False,
                  autotune_allow_arg_overwrite: bool = False, autotune_pg: Any = None,
                  **kwargs: Any) -> R:
         """Calls the function with the best config, which a call with a new key finds first.

@@ -179,7 +179,7 @@ class Choice:
 
         return decorate
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Does the operation. Raises what the implementation raises that did the caller's work."""
         if not self._implementations:
             raise self._refuse("it has no implementation; add one")
