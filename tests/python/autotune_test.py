@@ -16,6 +16,7 @@ import unittest
 
 import contextune
 from contextune import autotune, to_hashable
+from contextune._code import version_of
 from simulated import Gpu, clear_logs, field, lines
 
 clear_logs()
@@ -336,6 +337,21 @@ class Autotune(unittest.TestCase):
 
     def test_a_parameter_may_be_named_as_the_object_of_a_method(self):
         self.assertEqual(self.tuned(key=None, function=lambda self, block: block)(self=1), 256)
+
+    def test_a_function_of_partial_is_the_function_that_it_gives_arguments_to(self):
+        def one(y, block):
+            return 1
+
+        def other(y, block):
+            return 2
+
+        functions = [autotune(SPACE)(functools.partial(function, self.y)) for function in (one, other)]
+        self.assertEqual([one.name for one in functions],
+                         [f"Autotune.{self.name}.one", f"Autotune.{self.name}.other"])
+        versions = {version_of(functools.partial(function, self.y)) for function in (one, other)}
+        self.assertEqual(versions, {version_of(one), version_of(other)})
+        with self.assertRaisesRegex(contextune.Error, "'z', which is no parameter"):
+            autotune(SPACE, restore="z")(functools.partial(one, self.y))
 
     def test_a_function_is_copied_and_pickled_as_functions_are(self):
         for tuned in (self.tuned(), at_module):

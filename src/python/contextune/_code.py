@@ -1,11 +1,19 @@
-"""The version of a function's code."""
+"""The code of a function, and its version."""
 
 import ast
+import functools
 import hashlib
 import inspect
 import textwrap
 from collections.abc import Callable
 from typing import Any
+
+
+def code_behind(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that functools.partial gives arguments to; other functions as they are."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
 def version_of(function: Callable[..., Any]) -> str:
@@ -15,7 +23,7 @@ def version_of(function: Callable[..., Any]) -> str:
     source is not known.
     """
     try:
-        source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+        source = textwrap.dedent(inspect.getsource(inspect.unwrap(code_behind(function))))
     except (OSError, TypeError, ValueError):
         return ""
     try:
