@@ -11,6 +11,7 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -352,6 +353,14 @@ class Autotune(unittest.TestCase):
         self.assertEqual(versions, {version_of(one), version_of(other)})
         with self.assertRaisesRegex(contextune.Error, "'z', which is no parameter"):
             autotune(SPACE, restore="z")(functools.partial(one, self.y))
+
+    def test_a_source_that_was_changed_since_it_was_imported_may_be_none(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write('"""A text that does not end')
+            file.flush()
+            names = {}
+            exec(compile("def run(y, block): return block", file.name, "exec"), names)
+            self.assertEqual(version_of(names["run"]), "")
 
     def test_a_function_is_copied_and_pickled_as_functions_are(self):
         for tuned in (self.tuned(), at_module):

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import inspect
 import textwrap
+import tokenize
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ def version_of(function: Callable[..., Any]) -> str:
     """
     try:
         source = textwrap.dedent(inspect.getsource(inspect.unwrap(code_behind(function))))
-    except (OSError, TypeError, ValueError):
+    except (OSError, TypeError, ValueError, SyntaxError, tokenize.TokenError):
         return ""
     try:
         tree = ast.parse(source)
