@@ -25,6 +25,10 @@ class Command(unittest.TestCase):
         shown = run(sys.executable, "-m", "contextune", "--version")
         self.assertEqual(shown.stdout, run(BIN / "contextune", "--version").stdout)
 
+    def test_a_tool_that_imports_all_modules_does_not_become_the_command(self):
+        seen = run(sys.executable, "-c", "import contextune.__main__; print('still here')")
+        self.assertEqual(seen.stdout, "still here\n", seen.stderr)
+
     def test_the_exit_status_of_a_program_is_that_of_the_command(self):
         with tempfile.TemporaryDirectory() as folder:
             ended = run(sys.executable, "-m", "contextune", "run", "--log-dir", folder, "--quiet", "--",

@@ -2,4 +2,5 @@
 
 from contextune._command import main
 
-main()
+if __name__ == "__main__":
+    main()
