@@ -52,13 +52,13 @@ class Autotune(unittest.TestCase):
         return block
 
     def tuned(self, space=SPACE, key=lambda y, *_: y.numel(), prune=None, function=None, **more):
-        more = {"repeatable": True} | more
-        @autotune(space, key, prune, name=self.name, **more)
+        more = {"repeatable": True, "name": self.name} | more
+
+        @autotune(space, key, prune, **more)
         def set_all(y, value=1.0, *, block):
             return self.set(y, value, block)
 
-        return set_all if function is None else autotune(space, key, prune, name=self.name,
-                                                         **more)(function)
+        return set_all if function is None else autotune(space, key, prune, **more)(function)
 
     def test_each_new_key_is_tuned_at_its_first_call_and_runs_its_winner_from_then_on(self):
         tuned = self.tuned()
@@ -232,7 +232,7 @@ class Autotune(unittest.TestCase):
             signaller.join()
 
     def test_a_space_that_is_none_is_refused_where_it_is_given(self):
-        for more, told in (({"n_repeat": 0}, "n_repeat"), ({"unseen": "guess"}, "nearest")):
+        for more, told in (({"name": 7}, "named 7"), ({"n_repeat": 0}, "n_repeat"), ({"unseen": "guess"}, "nearest")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(**more)
         for space, told in (([], "empty"), (SPACE + SPACE[:1], "twice"), ([7], "no dict"), (7, "int"),

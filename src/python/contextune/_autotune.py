@@ -45,6 +45,8 @@ class AutotunedFunction(Generic[R]):
         functools.update_wrapper(self, function)
         self._function = function
         self._name = name or name_of(function)
+        if not isinstance(self._name, str):
+            raise Error(f"a function is named {name!r}; give it a text")
         self._space = ConfigSpace(self._name, config_space)
         self._key_fn = key_fn or _same_key
         self.prune_fn = prune_fn
