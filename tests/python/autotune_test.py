@@ -118,6 +118,11 @@ class Autotune(unittest.TestCase):
         self.assertEqual(tuned(gpu.tensor(20)), 128)
         self.assertGreater(len(self.runs), count + 40)
 
+    def test_a_size_that_is_no_whole_number_or_below_0_is_refused(self):
+        for size in -4, 1 << 80, 1.5, "large":
+            with self.assertRaisesRegex(contextune.Error, "size of a call"):
+                self.tuned(size=lambda *_: size)(self.y)
+
     def test_without_autotune_the_default_runs_and_nothing_is_measured(self):
         tuned = self.tuned()
         self.assertEqual(tuned(self.y, autotune=False), 256)
@@ -232,7 +237,9 @@ class Autotune(unittest.TestCase):
             signaller.join()
 
     def test_a_space_that_is_none_is_refused_where_it_is_given(self):
-        for more, told in (({"name": 7}, "named 7"), ({"n_repeat": 0}, "n_repeat"), ({"unseen": "guess"}, "nearest")):
+        for more, told in (({"name": 7}, "named 7"), ({"n_repeat": 0}, "n_repeat"), ({"n_repeat": 1 << 40}, "n_repeat"),
+                           ({"n_warmup": -1}, "n_warmup"), ({"n_warmup": 1.5}, "n_warmup"),
+                           ({"nearest_within": -1}, "nearest_within"), ({"unseen": "guess"}, "nearest")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(**more)
         for space, told in (([], "empty"), (SPACE + SPACE[:1], "twice"), ([7], "no dict"), (7, "int"),

@@ -165,6 +165,9 @@ class Choices(unittest.TestCase):
                     (lambda: choice.add("one"), "a name of its own"),
                     (lambda: choice.add("two")(7), "int"), (lambda: choice.add("two", [])(len), "empty"),
                     (lambda: Choice("none")(1), "no implementation"),
+                    (lambda: Choice("x", ranks=-1), "ranks"), (lambda: Choice("x", n_repeat=1 << 40), "n_repeat"),
+                    (lambda: self.of_size(-4), "size of a call"), (lambda: self.of_size(1 << 80), "size of a call"),
+                    (lambda: choice.timings(-1), "bytes"),
                     (lambda: self.late(choice), "first call"),
                     (lambda: self.bad_tolerance(), "f9"))
         for mistake, told in mistakes:
@@ -174,6 +177,11 @@ class Choices(unittest.TestCase):
     def late(self, choice):
         choice(self.y)
         choice.add("late")
+
+    def of_size(self, size):
+        choice = self.choice(size=lambda y: size)
+        choice.add("one")(self.adding("one", 256))
+        choice(self.y)
 
     def bad_tolerance(self):
         choice = Choice(self.name + "_tolerance", tolerance="f9:1")

@@ -24,6 +24,7 @@ from contextune._region import refuse_unfinished
 from contextune._region_setup import Option, RegionSetup
 from contextune._restore import RestoreOfCalls
 from contextune._text import config_text, key_text
+from contextune._whole import whole
 
 R = TypeVar("R")
 
@@ -52,7 +53,10 @@ class AutotunedFunction(Generic[R]):
         self.prune_fn = prune_fn
         self._restore = RestoreOfCalls(function, restore)
         self._allow_override = allow_override
-        if n_warmup < 0 or n_repeat < 1:
+        n_warmup, n_repeat, nearest_within = (
+            whole(value, f"function '{self._name}': {option}") for option, value in
+            (("n_warmup", n_warmup), ("n_repeat", n_repeat), ("nearest_within", nearest_within)))
+        if n_repeat < 1:
             self._refuse(f"n_warmup is {n_warmup} and n_repeat is {n_repeat}; they must be at least 0 and 1")
         if unseen not in UNSEEN:
             self._refuse(f"unseen is {unseen!r}; it may be {', '.join(UNSEEN)}")
@@ -234,6 +238,8 @@ class AutotunedFunction(Generic[R]):
     def _problem_of(self, group: Group, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         key = hashable_key(self._key_fn(*args, **kwargs))
         size = None if self._size is None else self._size(*args, **kwargs)
+        if size is not None:
+            size = whole(size, f"function '{self._name}': the size of a call", 64)
         at = key if size is None else (key, size)
         if group != Group():
             at = group, at

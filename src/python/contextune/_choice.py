@@ -20,6 +20,7 @@ from contextune._hashable import hashable_key
 from contextune._library import Library, encode, encode_all
 from contextune._region import refuse_unfinished
 from contextune._text import config_text, key_text
+from contextune._whole import whole
 
 _SELECT = {"deferred": 0, "immediate": 1}
 _FUSION = {"auto": 0, "on": 1, "off": 2}
@@ -123,13 +124,16 @@ class Choice:
         self._size, self._type, self._key = size, type, key
         self._buffers, self._make_inputs = buffers, make_inputs
         self._communicator = communicator
-        self._ranks = ranks
+        self._ranks = self._whole("ranks", ranks)
         self._options = c.Options(
             size=ctypes.sizeof(c.Options), select=self._word("select", select, _SELECT),
-            fusion=self._word("fusion", fusion, _FUSION), ranks=ranks, tolerance=encode(tolerance),
-            repeatable=repeatable, n_warmup=n_warmup, n_repeat=n_repeat, buckets=encode(buckets),
-            unseen=self._word("unseen", unseen, UNSEEN), nearest_within=nearest_within,
-            calls_per_pass=calls_per_pass, implementations=encode(implementations))
+            fusion=self._word("fusion", fusion, _FUSION), ranks=self._ranks, tolerance=encode(tolerance),
+            repeatable=repeatable, n_warmup=self._whole("n_warmup", n_warmup),
+            n_repeat=self._whole("n_repeat", n_repeat), buckets=encode(buckets),
+            unseen=self._word("unseen", unseen, UNSEEN),
+            nearest_within=self._whole("nearest_within", nearest_within),
+            calls_per_pass=self._whole("calls_per_pass", calls_per_pass),
+            implementations=encode(implementations))
         self._implementations: list[_Implementation] = []
         self._lock = threading.RLock()
         self._handle: int | None = None
@@ -146,6 +150,9 @@ class Choice:
         if given not in words:
             raise self._refuse(f"{option} is {given!r}; it may be {', '.join(words)}")
         return words[given]
+
+    def _whole(self, option: str, given: Any, bits: int = 31) -> int:
+        return whole(given, f"choice '{self.name}': {option}", bits)
 
     def add(self, name: str, configs: Any = None, *, fused: bool | None = None,
             supports: Callable[[ChoiceProblem], bool] | None = None,
@@ -211,7 +218,7 @@ class Choice:
         library = _library.library()
         if library is None or not self._implementations or not self._declare(library):
             return []
-        at = (bytes, type, hashable_key(key))
+        at = (self._whole("bytes", bytes, 64), type, hashable_key(key))
         number = self._number_of(library, at)
         if library.contextune_current_place() == _library.PLACE_FREE and \
                 library.contextune_choice_wants(self._handle, number) != c.WANT_CALL:
@@ -244,7 +251,8 @@ class Choice:
 
     def _at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _At:
         """Bytes, type and key, by which the problem of a call is looked up."""
-        size = 0 if self._size is None else int(self._size(*args, **kwargs))
+        size = 0 if self._size is None else self._whole("the size of a call",
+                                                        int(self._size(*args, **kwargs)), 64)
         kind = "" if self._type is None else str(self._type(*args, **kwargs)).removeprefix("torch.")
         key = None if self._key is None else hashable_key(self._key(*args, **kwargs))
         return size, kind, key

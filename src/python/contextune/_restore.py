@@ -51,8 +51,9 @@ class RestoreOfCalls:
         self._signature = inspect.signature(function)
         for name in names:
             if name not in self._signature.parameters:
-                raise Error(f"restore names '{name}', which is no parameter of "
-                            f"{getattr(function, '__name__', 'a function')}{self._signature}; give one of those, or a tensor")
+                of = getattr(function, "__name__", "a function")
+                raise Error(f"restore names '{name}', which is no parameter of {of}{self._signature}; give "
+                            "one of those, or a tensor")
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Restore:
         given = self._given
