@@ -6,7 +6,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from contextune import _function_library as c
 from contextune import _library
@@ -84,7 +84,13 @@ class AutotunedFunction(Generic[R]):
         """Its name in logs and in the store."""
         return self._name
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> "AutotunedFunction[R]": ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> str:

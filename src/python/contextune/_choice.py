@@ -5,7 +5,7 @@ import enum
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from contextune import _choice_library as c
 from contextune import _library
@@ -21,6 +21,8 @@ from contextune._library import Library, encode, encode_all
 from contextune._region import refuse_unfinished
 from contextune._text import config_text, key_text
 from contextune._whole import whole
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _SELECT = {"deferred": 0, "immediate": 1}
 _FUSION = {"auto": 0, "on": 1, "off": 2}
@@ -157,7 +159,7 @@ class Choice:
     def add(self, name: str, configs: Any = None, *, fused: bool | None = None,
             supports: Callable[[ChoiceProblem], bool] | None = None,
             abandon: Callable[[], object] | None = None
-            ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+            ) -> Callable[[F], F]:
         """Adds the function below it as an implementation. The first is the default.
 
         It is called with the arguments of the call, and the parameters of its config by name. It fails
@@ -177,7 +179,7 @@ class Choice:
             raise self._refuse(f"'{name}' comes after the first call; add all before it")
         fusion = "auto" if fused is None else "on" if fused else "off"
 
-        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(function: F) -> F:
             refuse_unfinished(function, "add")
             space = [{}] if configs is None else ConfigSpace(f"{self.name}.{name}", configs).of(Device())
             self._implementations.append(
