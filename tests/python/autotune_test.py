@@ -278,7 +278,7 @@ class Autotune(unittest.TestCase):
     def test_a_key_that_is_no_key_is_refused(self):
         for key, told in ((self.y, "to_hashable"), (object(), "__repr__"),
                           (iter("x"), "__repr__"), (bytearray(b"x"), "hashed"),
-                          ([1, [slice(2)]], "hashed")):
+                          ([1, [bytearray()]], "hashed")):
             with self.assertRaisesRegex(contextune.Error, told):
                 self.tuned(key=lambda *_: key)(self.y)
 
