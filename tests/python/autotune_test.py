@@ -10,6 +10,7 @@ import io
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -403,6 +404,38 @@ class Autotune(unittest.TestCase):
         self.assertEqual(len(blocks), 4)
         self.assertEqual(tuned.name, self.name)
         self.assertIn(tuned(self.y), (128, 256))
+
+    def test_a_process_may_end_while_a_daemon_thread_tunes(self):
+        program = """if True:
+            import threading, time
+            import contextune
+            from simulated import Gpu
+
+            gpu = Gpu()
+            y = gpu.tensor(1000)
+
+            def run(y, block):
+                time.sleep(0.001)
+                gpu.launch("set", block, y, 1.0)
+
+            tuned = contextune.autotune({"block": [256, 128]}, repeatable=True, n_repeat=10000)(run)
+            choice = contextune.Choice("choice", buffers=lambda y: y)
+            choice.add("one")(lambda y: run(y, 64))
+            choice.add("other")(lambda y: run(y, 128))
+
+            def call(function):
+                gpu.cuda.cuCtxSetCurrent(gpu.context)
+                while True:
+                    function(y)
+
+            for function in tuned, choice:
+                threading.Thread(target=call, args=(function,), daemon=True).start()
+            time.sleep(0.1)
+            """
+        ended = subprocess.run([sys.executable, "-c", program], text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               env=os.environ | {"PYTHONPATH": os.path.dirname(os.path.abspath(__file__))})
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_a_group_that_is_none_is_refused(self):
         for group, told in (("world", "str"), (0, "no NCCL communicator")):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from contextune import _choice_library as c
 from contextune._callback import callback, take_failure, watch
+from contextune._daemon import DaemonCall, interruption
 from contextune._device_memory import Span, is_memory, span_of
 from contextune._errors import text_of_failure
 from contextune._library import Library, encode
@@ -50,15 +51,18 @@ class ChoiceCall:
         self._is_interrupted = False
         self._value: Any = None
         self._memory: Any = None
+        self._daemon = DaemonCall()
         self.struct = c.Run(size=ctypes.sizeof(c.Run), user=self._number, run=_run_call)
 
     def __enter__(self) -> "ChoiceCall":
         watch()
         _open[self._number] = self
+        self._daemon.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
+        self._daemon.__exit__()
         del _open[self._number]
         self._note_interruption()
 
@@ -72,7 +76,7 @@ class ChoiceCall:
 
     def _note_interruption(self) -> None:
         """Looks whether an exception left a callback where run() could not catch it."""
-        failure = take_failure()
+        failure = take_failure() or interruption()
         if failure is not None and not self._is_interrupted:
             self._is_interrupted = True
             self._failure = failure

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 from contextune import _function_library as c
 from contextune import _library
 from contextune._callback import callback, take_failure, watch
+from contextune._daemon import DaemonCall, interruption
 from contextune._errors import Error, text_of_failure
 from contextune._library import Library, decode, encode
 from contextune._region_setup import RegionSetup
@@ -67,7 +68,8 @@ class FunctionCall:
         watch()
         _open[number] = self
         try:
-            status = self._library.contextune_function_call(handle, problem, ctypes.byref(struct))
+            with DaemonCall():
+                status = self._library.contextune_function_call(handle, problem, ctypes.byref(struct))
         finally:
             del _open[number]
         self._note_interruption()
@@ -84,7 +86,7 @@ class FunctionCall:
 
     def _note_interruption(self) -> None:
         """Looks whether an exception left a callback where guarded() could not catch it."""
-        failure = take_failure()
+        failure = take_failure() or interruption()
         if failure is not None and not self._is_interrupted:
             self._is_interrupted = True
             self._failure = failure
