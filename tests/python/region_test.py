@@ -160,8 +160,13 @@ class ContextualAutotune(unittest.TestCase):
         async def coroutine():
             pass
 
+        class Generator:
+            def __call__(self):
+                yield
+
         for mistake, told in ((lambda: contextune.contextual_autotune(len), r"@contextual_autotune\(\)"),
                               (lambda: contextune.contextual_autotune()(coroutine), "coroutine"),
+                              (lambda: contextune.contextual_autotune()(Generator()), "generator"),
                               (lambda: contextune.contextual_autotune()(7), "int"),
                               (lambda: contextune.contextual_autotune(restore="z")(lambda x: x), "'z'")):
             with self.assertRaisesRegex(contextune.Error, told):

@@ -156,12 +156,16 @@ class Region:
         return tuned
 
 
+def _is_unfinished(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function) or \
+        inspect.isasyncgenfunction(function)
+
+
 def refuse_unfinished(function: Callable[..., Any], what: str) -> None:
     """Refuses what is no function, and functions whose call is over before their work is."""
     if not callable(function):
         raise Error(f"{what} is given {type(function).__name__}; write @{what}(...) above a function")
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function) or \
-            inspect.isasyncgenfunction(function):
+    if _is_unfinished(function) or _is_unfinished(getattr(type(function), "__call__", None)):
         raise Error(f"{name_of(function)} is a coroutine or a generator, whose calls return before the "
                     f"work is done; put @{what}(...) above a function that it calls")
 
