@@ -109,6 +109,9 @@ class Autotune(unittest.TestCase):
         self.assertEqual(asked, [(256, 5.0), (128, 5.0), (64, 5.0)])
         self.assertNotIn(128, self.runs)
 
+    def test_a_prune_fn_that_takes_its_config_apart_leaves_it_as_it_is(self):
+        self.assertEqual(self.tuned(prune=lambda config, *_: config.pop("block") > 64)(self.y), 128)
+
     def test_sizes_in_one_bucket_are_one_problem_and_near_ones_may_run_its_winner(self):
         tuned = self.tuned(key=None, size=lambda y, *_: y.numel(), buckets="100,1000,4000", unseen="nearest")
         self.assertEqual(tuned(self.y), 128)

@@ -206,7 +206,7 @@ class AutotunedFunction(Generic[R]):
 
     def keeps(self, config: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Asks prune_fn."""
-        return self.prune_fn is None or bool(self.prune_fn(self._configs[config], *args, **kwargs))
+        return self.prune_fn is None or bool(self.prune_fn(dict(self._configs[config]), *args, **kwargs))
 
     def list_configs(self) -> list[str]:
         """Lists the configs of the current device, as texts."""
@@ -224,7 +224,7 @@ class AutotunedFunction(Generic[R]):
         by_hand = self._set_by_hand(may_override, args, kwargs)
         of_caller = {name: value for name, value in kwargs.items() if name not in by_hand}
         for config in self._configs:
-            if self.prune_fn is None or self.prune_fn(config, *args, **of_caller):
+            if self.prune_fn is None or self.prune_fn(dict(config), *args, **of_caller):
                 return self._function(*args, **(config | kwargs))
         self._refuse(f"no config can run: prune_fn rules out all {len(self._configs)}")
 
