@@ -365,6 +365,10 @@ class Autotune(unittest.TestCase):
         with self.assertRaisesRegex(contextune.Error, "'z', which is no parameter"):
             autotune(SPACE, restore="z")(functools.partial(one, self.y))
 
+    def test_the_version_of_an_object_that_is_called_is_that_of_its_class(self):
+        self.assertNotIn(version_of(TritonConfig(4)), ("", version_of(version_of)))
+        self.assertEqual(version_of(TritonConfig(4)), version_of(TritonConfig(8)))
+
     def test_a_source_that_was_changed_since_it_was_imported_may_be_none(self):
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write('"""A text that does not end')

@@ -18,13 +18,17 @@ def code_behind(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def version_of(function: Callable[..., Any]) -> str:
-    """A hash of a function's source, so that winners that were stored with another do not count.
+    """A hash of a function's source, so that winners that were stored with another do not count. Of an
+    object that is called, that of its class.
 
     Decorators are no part of it, as the space they give may grow, nor are comments. Empty where the
     source is not known.
     """
     try:
-        source = textwrap.dedent(inspect.getsource(inspect.unwrap(code_behind(function))))
+        code = inspect.unwrap(code_behind(function))
+        if not inspect.isroutine(code) and not inspect.isclass(code):
+            code = type(code)
+        source = textwrap.dedent(inspect.getsource(code))
     except (OSError, TypeError, ValueError, SyntaxError, tokenize.TokenError):
         return ""
     try:
