@@ -124,6 +124,10 @@ class Run(unittest.TestCase):
         return {region["name"]: sum(len(site["trials"]) for site in region["sites"])
                 for region in process["regions"]}
 
+    def test_a_folder_that_is_named_like_a_flag_is_a_folder(self):
+        with self.assertRaisesRegex(contextune.Error, "no log folder --help"):
+            contextune.read_logs("--help")
+
     def test_a_folder_without_logs_is_named_by_read_logs(self):
         with self.assertRaisesRegex(contextune.Error, "no log folder .*nowhere"):
             contextune.read_logs(self.folder / "nowhere")

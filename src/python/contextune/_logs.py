@@ -21,10 +21,10 @@ def read_logs(folder: str | os.PathLike[str] | None = None, *, run: str | None =
         run: The number of a run, or "all" for every one that the logs hold.
     """
     command = [str(_native.COMMAND), "logs", "--json"]
-    if folder is not None:
-        command.append(os.fspath(folder))
     if run is not None:
         command += ["--run", run]
+    if folder is not None:
+        command += ["--", os.fspath(folder)]  # which may begin with a dash
     try:
         # Not in a process that is tuned itself: the command is none of the program.
         variables = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
