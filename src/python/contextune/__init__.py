@@ -10,6 +10,7 @@ from contextune._autotune import AutotunedFunction, autotune
 from contextune._choice import Choice, ChoiceProblem, ChoiceTiming, TimingState
 from contextune._choice_call import ChoiceMemory
 from contextune._contextual import contextual_autotune
+from contextune._custom_op import CustomOpConfig, register_custom_op_autotuning
 from contextune._device import Device, current_device
 from contextune._errors import Error, UntunedWarning
 from contextune._hashable import to_hashable
@@ -26,6 +27,7 @@ __all__ = [
     "ChoiceMemory",
     "ChoiceProblem",
     "ChoiceTiming",
+    "CustomOpConfig",
     "Device",
     "Error",
     "Rank",
@@ -43,6 +45,7 @@ __all__ = [
     "rank",
     "read_logs",
     "region",
+    "register_custom_op_autotuning",
     "state",
     "to_hashable",
 ]

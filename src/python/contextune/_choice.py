@@ -233,6 +233,20 @@ class Choice:
         count = min(count, library.contextune_choice_timings(self._handle, number, found, count))
         return [self._timing(one) for one in found[:count]]
 
+    def settled(self, bytes: int = 0, type: str = "", key: Any = None) -> tuple[int, int] | None:
+        """The implementation and the config that calls for a problem run outside of regions, by number.
+
+        None: that is still to be searched. The default, (0, 0), also where nothing is tuned.
+        """
+        library = _library.library()
+        if library is None or not self._implementations or not self._declare(library):
+            return 0, 0
+        way, config = ctypes.c_size_t(), ctypes.c_size_t()
+        number = self._number_of(library, (bytes, type, hashable_key(key)))
+        known = library.contextune_choice_settled(self._handle, number, ctypes.byref(way),
+                                                  ctypes.byref(config))
+        return (way.value, config.value) if known == 1 else None
+
     def _timing(self, of: Any) -> ChoiceTiming:
         way = self._implementations[of.implementation]
         return ChoiceTiming(way.name, way.configs[of.config], of.seconds, of.samples,

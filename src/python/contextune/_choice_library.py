@@ -56,7 +56,7 @@ class Timing(ctypes.Structure):
 
 
 _choice, _number = ctypes.c_void_p, ctypes.c_uint32
-_run = ctypes.POINTER(Run)
+_run, _size = ctypes.POINTER(Run), ctypes.POINTER(ctypes.c_size_t)
 
 PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "contextune_choice_create": (_choice, [_text, ctypes.POINTER(Options)]),
@@ -64,6 +64,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "contextune_choice_problem": (_number, [_choice, ctypes.POINTER(Problem)]),
     "contextune_choice_call": (ctypes.c_int, [_choice, _number, _run, _run]),
     "contextune_choice_wants": (ctypes.c_int, [_choice, _number]),
+    "contextune_choice_settled": (ctypes.c_int, [_choice, _number, _size, _size]),
     "contextune_choice_measure": (ctypes.c_int, [_choice, _number, _run]),
     "contextune_choice_timings": (ctypes.c_size_t, [_choice, _number, ctypes.POINTER(Timing),
                                                     ctypes.c_size_t]),

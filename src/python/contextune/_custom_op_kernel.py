@@ -1,0 +1,227 @@
+"""The kernel of a tuned op: what the dispatcher of PyTorch calls in place of the op's own."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from contextune import _library
+from contextune._choice import Choice, ChoiceProblem, ChoiceTiming
+from contextune._choice_call import ChoiceMemory
+from contextune._custom_op_call import NotSearchable, OpCall
+from contextune._custom_op_config import (CustomOpConfig, OpImplementation, implementations_of,
+                                          with_parameters)
+from contextune._custom_op_key import Dispatch, ProblemOfCall, key_function
+from contextune._custom_op_ranks import (OpRanks, group_parameter, is_collective, process_group,
+                                         ranks_of)
+from contextune._custom_op_torch import CustomOp, Kernel
+from contextune._errors import Error, warn_once
+from contextune._library import Library
+
+_MOST_CALLS = 10_000  # of different sizes that are looked up
+
+
+class _Found:
+    """The choice and the problem of a call."""
+
+    def __init__(self, choice: Choice, problem: ProblemOfCall) -> None:
+        self.choice, self.problem = choice, problem
+
+
+class CustomOpAutotuning:
+    """An op whose calls run the best of its implementations, as register_custom_op_autotuning() makes it.
+
+    A settled call looks its sizes up, and runs what was found. Others go to a Choice, of which each
+    process group has its own.
+    """
+
+    def __init__(self, custom_op: Any, configs: Iterable[CustomOpConfig], *, name: str | None,
+                 input_gen_fns: Mapping[str, Callable[[Any], Any]], dispatch_on: Any, split_points: Any,
+                 group: Any, collective: bool | None, options: dict[str, Any]) -> None:
+        self._op = CustomOp(custom_op)
+        self.name = name or self._op.name
+        self._implementations = implementations_of(self._op, configs)
+        self._inputs = dict(input_gen_fns)
+        self._dispatch = None
+        if dispatch_on is not None:
+            self._dispatch = Dispatch(self._op, dispatch_on, split_points)
+        elif split_points is not None:
+            raise Error(f"{self._op.name}: split_points are of no dimension; give dispatch_on as well")
+        for parameter in self._inputs:
+            if parameter not in self._op.parameters:
+                raise Error(f"{self._op.name}: input_gen_fns names '{parameter}'; its parameters are "
+                            f"{', '.join(self._op.parameters)}")
+        self._group = group
+        names = [self._op.name, *(one.name for one in self._implementations)]
+        self._is_collective = is_collective(names) or group is not None if collective is None \
+            else collective
+        self._group_parameter = group_parameter(self._op.parameters) if self._is_collective else None
+        changes = any(one.alias_info is not None and one.alias_info.is_write
+                      for one in self._op.schema.arguments)
+        self._options = {"repeatable": not changes} | options
+        if self._dispatch is None or self._dispatch.points:
+            self._options.setdefault("buckets", "exact")
+        self._key = key_function(self._op)
+        self._settled: dict[Any, Kernel] = {}  # what runs wherever it is called
+        self._outside: dict[Any, Kernel | None] = {}  # and of calls that regions search
+        self._choices: dict[Any, Choice] = {}
+        self._lock = threading.Lock()
+        self._at = threading.local()
+        self._new_choice(OpRanks())  # what is wrong with it is said now
+        self._op.put_in_place(self._tuned, self._untuned)
+
+    def timings(self, *args: Any, **kwargs: Any) -> list[ChoiceTiming]:
+        """How long each implementation takes for a call with these arguments, the default first.
+
+        Empty where that is not known.
+        """
+        library = _library.library()
+        if library is None:
+            return []
+        try:
+            found = self._find(library, args, kwargs)
+            self._begin(library, found, args, kwargs)
+            problem = found.problem
+            return found.choice.timings(problem.bytes, problem.type, problem.key)
+        except NotSearchable:
+            return []
+        finally:
+            self._at.problem = self._at.call = None
+
+    def _tuned(self, default: Kernel) -> Kernel:
+        """The kernel in place of that one, which is the default."""
+        self._implementations[0].function = default
+        key, settled, slowly = self._key, self._settled, self._call_slowly
+        failed = self._run_failed
+
+        def kernel(*args: Any, **kwargs: Any) -> Any:
+            way = settled.get(key(*args, **kwargs))
+            if way is None:
+                return slowly(args, kwargs)
+            try:
+                return way(*args, **kwargs)
+            except Exception as error:
+                return failed(way, error, args, kwargs)
+
+        return kernel
+
+    def _untuned(self, device: str, default: Kernel) -> Kernel:
+        """The kernel for a type of device where nothing is tuned."""
+
+        def kernel(*args: Any, **kwargs: Any) -> Any:
+            where = f"on {device}" if device else "on other devices than a GPU"
+            warn_once(f"contextune: {self.name} is not tuned {where}; it runs its own implementation")
+            return default(*args, **kwargs)
+
+        return kernel
+
+    def _default(self) -> Kernel:
+        return self._implementations[0].function
+
+    def _run_failed(self, way: Kernel, error: Exception, args: tuple[Any, ...],
+                    kwargs: dict[str, Any]) -> Any:
+        """What was settled on could not run. No rank of several may do something else by itself."""
+        if way is self._default() or self._is_collective:
+            raise error
+        self._settled.pop(self._key(*args, **kwargs), None)
+        return self._call_slowly(args, kwargs)  # the choice says so, and settles on its default
+
+    def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        library = _library.library()
+        key = self._key(*args, **kwargs)
+        if library is None:
+            self._keep(self._settled, key, self._default())
+            return self._default()(*args, **kwargs)
+        in_region = library.contextune_current_place() == _library.PLACE_REGION
+        if in_region:
+            self._keep(self._outside, key, self._outside.get(key))
+        elif (way := self._outside.get(key)) is not None:
+            return way(*args, **kwargs)
+        try:
+            found = self._find(library, args, kwargs)
+            self._begin(library, found, args, kwargs)
+            value = found.choice(self._at.call)
+        except NotSearchable as why:
+            warn_once(f"contextune: {self.name} runs its own implementation: {why}")
+            return self._default()(*args, **kwargs)
+        finally:
+            self._at.problem = self._at.call = None
+        if not in_region and self._options.get("unseen", "tune") == "tune":
+            self._note(library, found, key)
+        return value
+
+    def _note(self, library: Library, found: _Found, key: Any) -> None:
+        """Keeps what the next such call runs, if that is known for good."""
+        if library.contextune_current_place() != _library.PLACE_FREE:
+            return  # nothing is tuned yet, or a capture is under way
+        problem = found.problem
+        at = found.choice.settled(problem.bytes, problem.type, problem.key)
+        if at is None:
+            return
+        implementation = self._implementations[at[0]]
+        way = with_parameters(implementation.function, implementation.configs[at[1]],
+                              self._op.parameters)
+        self._keep(self._outside if key in self._outside else self._settled, key, way)
+
+    @staticmethod
+    def _keep(ways: dict[Any, Any], key: Any, way: Any) -> None:
+        if len(ways) < _MOST_CALLS:
+            ways[key] = way
+
+    def _begin(self, library: Library, found: _Found, args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> None:
+        """Has the choice see this call."""
+        in_region = library.contextune_current_place() == _library.PLACE_REGION
+
+        def is_comparing() -> bool:
+            """What is searched alone is timed in a region of its own."""
+            return in_region or library.contextune_current_place() != _library.PLACE_REGION
+
+        self._at.problem = found.problem
+        self._at.call = OpCall(self._op, args, kwargs, is_comparing, not self._is_collective)
+
+    def _find(self, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Found:
+        """Raises NotSearchable where there is no choice for the call."""
+        group = self._group_parameter
+        problem = ProblemOfCall(self._op, group, self._dispatch, args, kwargs)
+        if not self._is_collective:
+            return _Found(self._choice_of(None, OpRanks), problem)
+        given = self._group
+        if given is None and group is not None:
+            given = dict(zip(self._op.parameters, args, strict=False)).get(group, kwargs.get(group))
+        at = process_group(given)
+        if at is None:
+            raise NotSearchable("it is a collective, and there is no process group yet")
+        try:
+            return _Found(self._choice_of(at, lambda: ranks_of(library, at)), problem)
+        except Error as why:
+            raise NotSearchable(str(why)) from None
+
+    def _choice_of(self, group: Any, find_ranks: Callable[[], OpRanks]) -> Choice:
+        choice = self._choices.get(group)
+        if choice is None:
+            with self._lock:
+                choice = self._choices.get(group)
+                if choice is None:
+                    choice = self._choices[group] = self._new_choice(find_ranks())
+        return choice
+
+    def _new_choice(self, ranks: OpRanks) -> Choice:
+        choice = Choice(self.name, size=lambda _: self._at.problem.bytes,
+                        type=lambda _: self._at.problem.type, key=lambda _: self._at.problem.key,
+                        buffers=lambda call: self._memory(call),
+                        make_inputs=self._make_inputs if self._inputs else None,
+                        group=ranks.group, communicator=ranks.communicator or None, **self._options)
+        for implementation in self._implementations:
+            self._add(choice, implementation)
+        return choice
+
+    def _add(self, choice: Choice, way: OpImplementation) -> None:
+        @choice.add(way.name, way.configs, fused=way.fused, supports=way.supports, abandon=way.abandon)
+        def run(call: OpCall, **parameters: Any) -> Any:
+            return call.run(with_parameters(way.function, parameters, self._op.parameters))
+
+    def _memory(self, call: OpCall) -> ChoiceMemory:
+        return call.memory(self._default())
+
+    def _make_inputs(self, _: ChoiceProblem) -> tuple[OpCall]:
+        return (self._at.call.with_inputs(self._inputs),)
