@@ -3,10 +3,12 @@
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from contextune._custom_op_torch import CustomOp
 from contextune._errors import Error, warn_once
+
+if TYPE_CHECKING:
+    from contextune._custom_op_torch import CustomOp
 
 Function = Callable[..., Any]
 
@@ -62,7 +64,7 @@ class OpImplementation:
     abandon: Function | None = None
 
 
-def implementations_of(op: CustomOp, configs: Iterable[CustomOpConfig]) -> list[OpImplementation]:
+def implementations_of(op: "CustomOp", configs: Iterable[CustomOpConfig]) -> list[OpImplementation]:
     """Those of an op, its own function as the first; `function` of that one is still to be set."""
     if isinstance(configs, CustomOpConfig) or not isinstance(configs, Iterable):
         raise Error(f"{op.name}: configs are {type(configs).__name__}; give a list of CustomOpConfig")
