@@ -111,8 +111,9 @@ CONTEXTUNE_EXPORT int contextune_region_restore_call(contextune_entry* entry,
 CONTEXTUNE_EXPORT int contextune_region_communicator(contextune_entry* entry, void* communicator);
 
 /* The same for ranks of the job that the program names, "0-3+6" or "0-28/4" for every fourth, as of
- * a process group that has no NCCL communicator. This rank is one of them. Waits for nobody: the
- * ranks of the job know one another already, see contextune_join. NULL or "": all of the job. */
+ * a process group that has no NCCL communicator. This rank is one of them. Ranks that do not know
+ * one another yet, see contextune_join, are found as the launcher names them. NULL or "": all of
+ * the job. */
 CONTEXTUNE_EXPORT int contextune_region_group(contextune_entry* entry, const char* ranks);
 
 /* 1: this entry was to find out what is best, and no agreement was reached with the other ranks, so

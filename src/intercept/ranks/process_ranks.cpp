@@ -301,12 +301,14 @@ void ProcessRanks::expect(const Options& options) {
   (void)joined(options.distributed == Distributed::On, why);
 }
 
-Coordinator* ProcessRanks::others(const Options& options, std::string& why) {
+Coordinator* ProcessRanks::others(const Options& options, std::string& why, bool is_job) {
   if (options.distributed == Distributed::Off) {
     why = "--distributed is off";
     return nullptr;
   }
-  (void)joined(options.distributed == Distributed::On, why);
+  // What is known of communicators comes first: it does so on all ranks.
+  is_job = is_job && coordinator() == nullptr;
+  (void)joined(is_job || options.distributed == Distributed::On, why);
   const std::lock_guard lock(mutex_);
   Coordinator* const all = found();
   if (all == nullptr) {

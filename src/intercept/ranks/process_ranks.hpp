@@ -95,7 +95,8 @@ class ProcessRanks {
   /// All of the job, as far as they are joined or can be; null: there are none.
   [[nodiscard]] Coordinator* coordinator();
   /// Those that a region is tuned with, or would be. Null: `why` gets a clause.
-  [[nodiscard]] Coordinator* others(const Options& options, std::string& why);
+  /// @param is_job whether the ranks that a launcher names belong together
+  [[nodiscard]] Coordinator* others(const Options& options, std::string& why, bool is_job = false);
   /// Whether ranks were joined, or it is final that they are not.
   [[nodiscard]] bool knows_job();
 

@@ -116,7 +116,8 @@ RankGroup RankGroups::members(const void* communicator, std::uint32_t ranks,
 
 RankGroup RankGroups::named(std::vector<std::uint32_t> ranks, const Options& options) {
   RankGroup group;
-  Coordinator* const all = ranks_.others(options, group.why);
+  // Who names ranks of the job by their numbers takes those of the launcher for one job.
+  Coordinator* const all = ranks_.others(options, group.why, true);
   group.knows_job = ranks_.knows_job();
   const RankPlace place =
       all == nullptr ? ranks_.place() : RankPlace{all->rank(), all->num_ranks()};
