@@ -204,3 +204,8 @@ else
     row torch_tensor_parallel_replay skipped "no PyTorch here"
   fi
 fi
+if python3 -c 'import torch' 2>/dev/null; then
+  PYTHONPATH=$(python_package) judge torch_custom_all_reduce python3 "$programs/torch_custom_all_reduce.py"
+else
+  row torch_custom_all_reduce skipped "no PyTorch here"
+fi

@@ -305,14 +305,14 @@ class CustomOps(unittest.TestCase):
 
         def seconds(op):
             begin = time.perf_counter()
-            for _ in range(2000):
+            for _ in range(100):
                 op(self.x, self.x, 3)
-            return (time.perf_counter() - begin) / 2000
+            return (time.perf_counter() - begin) / 100
 
         bare, tuned = op_of("bare"), op_of("tuned")
         register_custom_op_autotuning(tuned, [CustomOpConfig(lambda x, y, n: out)])
         tuned(self.x, self.x, 3)
-        pairs = [(seconds(bare), seconds(tuned)) for _ in range(30)]
+        pairs = [(seconds(bare), seconds(tuned)) for _ in range(500)]
         cost = min(after for _, after in pairs) - min(before for before, _ in pairs)
         print(f"a settled call costs {cost * 1e6:.2f} us more", file=sys.stderr)
         self.assertLess(cost, MOST_SECONDS)

@@ -131,13 +131,16 @@ class CustomOpAutotuning:
         if library is None:
             self._keep(self._settled, key, self._default())
             return self._default()(*args, **kwargs)
-        in_region = library.contextune_current_place() == _library.PLACE_REGION
+        place = library.contextune_current_place()
+        in_region = place == _library.PLACE_REGION
         if in_region:
             self._keep(self._outside, key, self._outside.get(key))
         elif (way := self._outside.get(key)) is not None:
             return way(*args, **kwargs)
         try:
             found = self._find(library, args, kwargs)
+            if place == _library.PLACE_CAPTURE:  # what is there for a search has no place in a graph
+                return (self._way(found) or self._default())(*args, **kwargs)
             self._begin(library, found, args, kwargs)
             value = found.choice(self._at.call)
         except NotSearchable as why:
@@ -146,21 +149,24 @@ class CustomOpAutotuning:
         finally:
             self._at.problem = self._at.call = None
         if not in_region and self._options.get("unseen", "tune") == "tune":
-            self._note(library, found, key)
+            self._note(found, place, key)
         return value
 
-    def _note(self, library: Library, found: _Found, key: Any) -> None:
+    def _note(self, found: _Found, place: int, key: Any) -> None:
         """Keeps what the next such call runs, if that is known for good."""
-        if library.contextune_current_place() != _library.PLACE_FREE:
-            return  # nothing is tuned yet, or a capture is under way
+        way = self._way(found)
+        if way is not None and place == _library.PLACE_FREE:  # else nothing is tuned, maybe not yet
+            self._keep(self._outside if key in self._outside else self._settled, key, way)
+
+    def _way(self, found: _Found) -> Kernel | None:
+        """What a call runs outside of regions; None: that is still to be searched."""
         problem = found.problem
         at = found.choice.settled(problem.bytes, problem.type, problem.key)
         if at is None:
-            return
+            return None
         implementation = self._implementations[at[0]]
-        way = with_parameters(implementation.function, implementation.configs[at[1]],
-                              self._op.parameters)
-        self._keep(self._outside if key in self._outside else self._settled, key, way)
+        return with_parameters(implementation.function, implementation.configs[at[1]],
+                               self._op.parameters)
 
     @staticmethod
     def _keep(ways: dict[Any, Any], key: Any, way: Any) -> None:
