@@ -56,16 +56,19 @@ def rank_main(part, folder):
     def _(x, group_name):
         return torch.empty_like(x)
 
-    def one_shot(x, group_name):
-        ran.append("one_shot")
-        if part == "dead" and rank == 1 and ran.count("one_shot") == 3:
+    def note(name):
+        ran.append(name)
+        if part == "dead" and rank == 1 and sum(one != "all_reduce" for one in ran) == 3:
             os._exit(0)
+
+    def one_shot(x, group_name):
+        note("one_shot")
         parts = x.new_empty(RANKS, *x.shape)
-        dist.all_gather_into_tensor(parts, x, group=group_of(group_name))
+        dist.all_gather_into_tensor(parts.flatten(0, 1), x, group=group_of(group_name))
         return parts.sum(0)
 
     def two_shot(x, group_name, pieces):
-        ran.append(f"two_shot {pieces}")
+        note(f"two_shot {pieces}")
         out = torch.empty_like(x)
         for piece, to in zip(x.chunk(pieces), out.chunk(pieces)):
             own = piece.new_empty(piece.shape[0] // RANKS, *piece.shape[1:])
