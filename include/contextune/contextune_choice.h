@@ -146,11 +146,11 @@ enum contextune_choice_want {
 CONTEXTUNE_EXPORT enum contextune_choice_want contextune_choice_wants(contextune_choice* choice,
                                                                       uint32_t problem);
 
-/* Which implementation and config a call for that problem runs outside of regions, on the current
- * device: its winner, that of a near size, or the default where nothing else can run any more or
- * nothing is tuned at all. Returns 1 and sets both numbers, 0 where it still has to be searched,
- * and -1 for a failure. A region that searches runs other ones meanwhile. Takes no lock once the
- * problem was called on the device. */
+/* Which implementation and config a call for that problem runs from this thread, on the current
+ * device: its winner, that of the region which the thread is in, outside of regions that of a near
+ * size, or the default where nothing else can run any more or nothing is tuned at all. Returns 1
+ * and sets both numbers, 0 where it still has to be searched, as while its region does, and -1 for
+ * a failure. Takes no lock once the problem was called on the device. */
 CONTEXTUNE_EXPORT int contextune_choice_settled(contextune_choice* choice, uint32_t problem,
                                                 size_t* implementation, size_t* config);
 

@@ -124,6 +124,25 @@ class Choices(unittest.TestCase):
         (winner,) = lines("event=winner", f"region={self.name}_region")
         self.assertEqual(field(winner, "implementation"), "fast")
 
+    def test_what_is_settled_is_told_outside_of_regions_and_in_one_that_has_finished(self):
+        choice = self.choice()
+        choice.add("slow")(self.adding("slow", 256))
+        choice.add("blocked", {"block": [64, 128]})(lambda y, block: gpu.launch("add", block, y, 1.0))
+        told = []
+
+        @contextune.contextual_autotune(restore="y", name=self.name + "_region", confirm=False)
+        def step(y):
+            told.append(choice.settled(4000, "float32"))
+            choice(y)
+
+        self.assertIsNone(choice.settled(4000, "float32"))
+        step(self.y)
+        self.assertEqual((told[1], told[-1]), (None, (1, 1)))
+        step(self.y)
+        self.assertEqual(told[-1], (1, 1))
+        self.assertEqual(choice.settled(4000, "float32"), (1, 1))
+        self.assertIsNone(choice.settled(8000, "float32"))
+
     def test_inputs_of_its_own_leave_the_callers_memory_alone(self):
         made = []
 

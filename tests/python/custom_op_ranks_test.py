@@ -83,14 +83,37 @@ os._exit(0)  # some versions of gloo abort where threads are left
 """
 
 
+# On plain tensors, which no simulated kernel changes: all ways take the same time.
+EXAMPLE = """
+import contextune._custom_op_torch as custom_op_torch
+import os, pathlib, sys
+import torch
+import torch.distributed as dist
+from simulated_torch import TorchGpu
+
+folder, rank = pathlib.Path(sys.argv[2]), int(os.environ["RANK"])
+gpu = TorchGpu()
+dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+from all_reduce_op import all_reduce, tuned
+
+x = torch.full((8, 4), 1.0 + rank)
+group = dist.group.WORLD.group_name
+values = [set(all_reduce(x, group).flatten().tolist()) for _ in range(2)]
+print(*values, *(one.state.name for one in tuned.timings(x, group)))
+dist.barrier()
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
 @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
 class Ranks(unittest.TestCase):
-    def run_ranks(self, how, **variables):
+    def run_ranks(self, how, program=RANK, **variables):
         """What each rank prints, and the log of the first."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = pathlib.Path(folder.name)
-        (path / "rank.py").write_text(RANK)
+        (path / "rank.py").write_text(program)
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
             "CONTEXTUNE_LOG_DIR": str(path / "logs"), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
@@ -134,6 +157,9 @@ class Ranks(unittest.TestCase):
         told = self.run_ranks("dies", CONTEXTUNE_PRESYNC_TIMEOUT="1")
         self.assertEqual(told, ["the other has gone", ""], self.log)
         self.assertLess(time.monotonic() - begin, 60)
+
+    def test_the_three_implementations_of_the_documentation_compute_the_same(self):
+        self.assertEqual(self.run_ranks("example", EXAMPLE), ["{3.0} {3.0}" + " MEASURED" * 4] * 2, self.log)
 
 
 if __name__ == "__main__":

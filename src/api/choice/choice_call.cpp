@@ -153,19 +153,24 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
   return run_default(problem, call);
 }
 
-/// What is run outside of regions from now on. Absent: that is to be searched.
+/// What is run from now on where this thread is. Absent: that is to be searched.
 std::optional<std::uint32_t> settled_candidate(const contextune_choice& choice,
                                                const ChoiceProblem& problem) noexcept {
   const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
   if (settled != ChoiceProblem::unsettled) return settled;
   if (problem.candidates.size() == 1) return 0;
-  if (choice.is_apart.load(std::memory_order_acquire) || runtime() == nullptr)
+  Runtime* const now = runtime();
+  if (choice.is_apart.load(std::memory_order_acquire) || now == nullptr)
     return ChoiceProblem::by_default;
-  if (const ProblemSite* const site = problem.sites.find_settled(current_device())) {
+  const Region* const region =
+      choice.options.select == contextune_select_deferred ? region_around(*now) : nullptr;
+  const ProblemSite* const site = region == nullptr ? problem.sites.find_settled(current_device())
+                                                    : problem.sites.find(region, current_device());
+  if (site != nullptr && site->site != nullptr && site->region->finished()) {
     const std::uint32_t winner = site->site->settled();
     return winner < problem.candidates.size() ? winner : ChoiceProblem::by_default;
   }
-  return known_of_other_size(choice, problem);
+  return region == nullptr ? known_of_other_size(choice, problem) : std::nullopt;
 }
 
 int run_known(const contextune_choice& choice, ChoiceProblem& problem,

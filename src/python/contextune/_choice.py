@@ -234,18 +234,25 @@ class Choice:
         return [self._timing(one) for one in found[:count]]
 
     def settled(self, bytes: int = 0, type: str = "", key: Any = None) -> tuple[int, int] | None:
-        """The implementation and the config that calls for a problem run outside of regions, by number.
+        """The implementation and the config that a call for a problem runs here, by number.
 
-        None: that is still to be searched. The default, (0, 0), also where nothing is tuned.
+        In a region that has finished it is the region's winner. None: that is still to be searched.
+        The default, (0, 0), also where nothing is tuned.
         """
         library = _library.library()
         if library is None or not self._implementations or not self._declare(library):
             return 0, 0
         way, config = ctypes.c_size_t(), ctypes.c_size_t()
-        number = self._number_of(library, (bytes, type, hashable_key(key)))
-        known = library.contextune_choice_settled(self._handle, number, ctypes.byref(way),
+        known = library.contextune_choice_settled(*self.numbers(bytes, type, key), ctypes.byref(way),
                                                   ctypes.byref(config))
         return (way.value, config.value) if known == 1 else None
+
+    def numbers(self, bytes: int = 0, type: str = "", key: Any = None) -> tuple[int, int]:
+        """The choice and a problem as the library knows them, once it was called."""
+        library = _library.library()
+        if library is None or self._handle is None:
+            raise self._refuse("it was not called yet, so the library does not know it")
+        return self._handle, self._number_of(library, (bytes, type, hashable_key(key)))
 
     def _timing(self, of: Any) -> ChoiceTiming:
         way = self._implementations[of.implementation]

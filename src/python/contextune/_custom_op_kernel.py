@@ -1,8 +1,9 @@
 """The kernel of a tuned op: what the dispatcher of PyTorch calls in place of the op's own."""
 
+import ctypes
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from contextune import _library
 from contextune._choice import Choice, ChoiceProblem, ChoiceTiming
@@ -20,11 +21,10 @@ from contextune._library import Library
 _MOST_CALLS = 10_000  # of different sizes that are looked up
 
 
-class _Found:
+class _Found(NamedTuple):
     """The choice and the problem of a call."""
-
-    def __init__(self, choice: Choice, problem: ProblemOfCall) -> None:
-        self.choice, self.problem = choice, problem
+    choice: Choice
+    problem: ProblemOfCall
 
 
 class CustomOpAutotuning:
@@ -62,7 +62,7 @@ class CustomOpAutotuning:
             self._options.setdefault("buckets", "exact")
         self._key = key_function(self._op)
         self._settled: dict[Any, Kernel] = {}  # what runs wherever it is called
-        self._outside: dict[Any, Kernel | None] = {}  # and of calls that regions search
+        self._asked: dict[Any, Callable[[], Kernel | None]] = {}  # what runs here, as regions find more
         self._choices: dict[Any, Choice] = {}
         self._lock = threading.Lock()
         self._at = threading.local()
@@ -90,17 +90,23 @@ class CustomOpAutotuning:
     def _tuned(self, default: Kernel) -> Kernel:
         """The kernel in place of that one, which is the default."""
         self._implementations[0].function = default
-        key, settled, slowly = self._key, self._settled, self._call_slowly
-        failed = self._run_failed
+        key, settled, asked, slowly = self._key, self._settled, self._asked, self._call_slowly
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
-            way = settled.get(key(*args, **kwargs))
+            at = key(*args, **kwargs)
+            way = settled.get(at)
             if way is None:
-                return slowly(args, kwargs)
+                ask = asked.get(at)
+                if ask is None or (way := ask()) is None:
+                    return slowly(at, args, kwargs)
             try:
                 return way(*args, **kwargs)
-            except Exception as error:
-                return failed(way, error, args, kwargs)
+            except Exception:
+                # No rank of several may do something else by itself.
+                if way is default or self._is_collective:
+                    raise
+            settled.pop(at, None)
+            return slowly(at, args, kwargs)  # the choice says why, and settles on its default
 
         return kernel
 
@@ -117,26 +123,12 @@ class CustomOpAutotuning:
     def _default(self) -> Kernel:
         return self._implementations[0].function
 
-    def _run_failed(self, way: Kernel, error: Exception, args: tuple[Any, ...],
-                    kwargs: dict[str, Any]) -> Any:
-        """What was settled on could not run. No rank of several may do something else by itself."""
-        if way is self._default() or self._is_collective:
-            raise error
-        self._settled.pop(self._key(*args, **kwargs), None)
-        return self._call_slowly(args, kwargs)  # the choice says so, and settles on its default
-
-    def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_slowly(self, at: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         library = _library.library()
-        key = self._key(*args, **kwargs)
-        if library is None:
-            self._keep(self._settled, key, self._default())
+        place = _library.PLACE_UNTUNED if library is None else library.contextune_current_place()
+        if library is None or place == _library.PLACE_UNTUNED:  # there are tensors, so CUDA is there
+            self._keep(self._settled, at, self._default())
             return self._default()(*args, **kwargs)
-        place = library.contextune_current_place()
-        in_region = place == _library.PLACE_REGION
-        if in_region:
-            self._keep(self._outside, key, self._outside.get(key))
-        elif (way := self._outside.get(key)) is not None:
-            return way(*args, **kwargs)
         try:
             found = self._find(library, args, kwargs)
             if place == _library.PLACE_CAPTURE:  # what is there for a search has no place in a graph
@@ -148,25 +140,48 @@ class CustomOpAutotuning:
             return self._default()(*args, **kwargs)
         finally:
             self._at.problem = self._at.call = None
-        if not in_region and self._options.get("unseen", "tune") == "tune":
-            self._note(found, place, key)
+        self._note(library, found, place, at)
         return value
 
-    def _note(self, found: _Found, place: int, key: Any) -> None:
-        """Keeps what the next such call runs, if that is known for good."""
-        way = self._way(found)
-        if way is not None and place == _library.PLACE_FREE:  # else nothing is tuned, maybe not yet
-            self._keep(self._outside if key in self._outside else self._settled, key, way)
+    def _note(self, library: Library, found: _Found, place: int, at: Any) -> None:
+        """Keeps what the next such call runs."""
+        is_searched_alone = place == _library.PLACE_FREE or self._options.get("select") == "immediate"
+        is_for_good = is_searched_alone and self._options.get("unseen", "tune") == "tune"
+        if is_for_good and at not in self._asked:
+            way = self._way(found)
+            if way is not None:
+                self._keep(self._settled, at, way)
+        elif at not in self._asked:
+            self._keep(self._asked, at, self._asking(library, found))
+
+    def _ways(self) -> list[list[Kernel]]:
+        """All ways to do it, by number of implementation and config."""
+        return [[with_parameters(one.function, config, self._op.parameters) for config in one.configs]
+                for one in self._implementations]
 
     def _way(self, found: _Found) -> Kernel | None:
-        """What a call runs outside of regions; None: that is still to be searched."""
+        """What a call runs here; None: that is still to be searched."""
         problem = found.problem
-        at = found.choice.settled(problem.bytes, problem.type, problem.key)
-        if at is None:
-            return None
-        implementation = self._implementations[at[0]]
-        return with_parameters(implementation.function, implementation.configs[at[1]],
-                               self._op.parameters)
+        known = found.choice.settled(problem.bytes, problem.type, problem.key)
+        return None if known is None else self._ways()[known[0]][known[1]]
+
+    def _asking(self, library: Library, found: _Found) -> Callable[[], Kernel | None]:
+        """The same for later calls, in less time."""
+        problem, ways = found.problem, self._ways()
+        choice, number = found.choice.numbers(problem.bytes, problem.type, problem.key)
+        # It takes no lock, because the problem was called, so the interpreter's need not be given away.
+        settled = ctypes.PyDLL(library.path).contextune_choice_settled
+        settled.restype = ctypes.c_int
+        of_problem = ctypes.c_void_p(choice), ctypes.c_uint32(number)
+        new_number, byref = ctypes.c_size_t, ctypes.byref
+
+        def ask() -> Kernel | None:
+            way, config = new_number(), new_number()
+            if settled(*of_problem, byref(way), byref(config)) != 1:
+                return None
+            return ways[way.value][config.value]
+
+        return ask
 
     @staticmethod
     def _keep(ways: dict[Any, Any], key: Any, way: Any) -> None:
@@ -180,7 +195,7 @@ class CustomOpAutotuning:
 
         def is_comparing() -> bool:
             """What is searched alone is timed in a region of its own."""
-            return in_region or library.contextune_current_place() != _library.PLACE_REGION
+            return in_region or bool(library.contextune_current_place() != _library.PLACE_REGION)
 
         self._at.problem = found.problem
         self._at.call = OpCall(self._op, args, kwargs, is_comparing, not self._is_collective)
@@ -224,7 +239,8 @@ class CustomOpAutotuning:
     def _add(self, choice: Choice, way: OpImplementation) -> None:
         @choice.add(way.name, way.configs, fused=way.fused, supports=way.supports, abandon=way.abandon)
         def run(call: OpCall, **parameters: Any) -> Any:
-            return call.run(with_parameters(way.function, parameters, self._op.parameters))
+            return call.run(with_parameters(way.function, parameters, self._op.parameters),
+                            way is self._implementations[0] and not parameters)
 
     def _memory(self, call: OpCall) -> ChoiceMemory:
         return call.memory(self._default())

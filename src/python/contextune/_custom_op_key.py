@@ -55,10 +55,11 @@ class Dispatch:
     """The size of which many values are one problem: a tensor's dimension."""
 
     def __init__(self, op: CustomOp, on: Mapping[str, Any], split_points: Any) -> None:
-        self.tensor, self.dim = on.get("tensor_name"), on.get("dim")
-        if self.tensor not in op.parameters or not isinstance(self.dim, int):
+        tensor, dim = on.get("tensor_name"), on.get("dim")
+        if tensor not in op.parameters or not isinstance(dim, int):
             raise Error(f"{op.name}: dispatch_on is {dict(on)}; give {{'tensor_name': one of "
                         f"{', '.join(op.parameters)}, 'dim': a whole number}}")
+        self.tensor, self.dim = str(tensor), dim
         self.points = None if split_points is None else list(split_points)
         if self.points is not None and (not self.points or sorted(set(self.points)) != self.points):
             raise Error(f"{op.name}: split_points are {self.points}; give whole numbers in ascending order")

@@ -4,7 +4,7 @@ All that depends on PyTorch's own modules is here. It is imported when the first
 program that has imported PyTorch.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -110,7 +110,7 @@ class CustomOp:
             raise Error(f"{self.name} was not made by torch.library.custom_op(), and this PyTorch does "
                         "not give its kernel away; take PyTorch 2.10 or later, or make a custom op")
         namespace, name = self.overload._schema.name.split("::")
-        self._library = torch.library.Library(namespace, "IMPL")
+        self._library = torch.library.Library(namespace, "IMPL")  # type: ignore[no-untyped-call]
         overload = self.overload._overloadname
         for device in TUNED_DEVICES:
             key = {"cuda": "CUDA", "cpu": "CPU"}[device]
