@@ -14,7 +14,7 @@ from contextune._custom_op_config import (CustomOpConfig, OpImplementation, impl
 from contextune._custom_op_key import Dispatch, ProblemOfCall, key_function
 from contextune._custom_op_ranks import (OpRanks, group_parameter, is_collective, process_group,
                                          ranks_of)
-from contextune._custom_op_torch import CustomOp, Kernel
+from contextune._custom_op_torch import CustomOp, Kernel, are_tuned, tensors_of
 from contextune._errors import Error, warn_once
 from contextune._library import Library
 
@@ -75,7 +75,7 @@ class CustomOpAutotuning:
         Empty where that is not known.
         """
         library = _library.library()
-        if library is None:
+        if library is None or not are_tuned(tensors_of((args, kwargs))):
             return []
         try:
             found = self._find(library, args, kwargs)

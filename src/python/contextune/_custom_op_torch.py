@@ -24,6 +24,11 @@ def tensors_of(value: Any) -> list[Any]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def are_tuned(tensors: list[Any]) -> bool:
+    """Whether calls with these are."""
+    return all(one.device.type in TUNED_DEVICES for one in tensors)
+
+
 def empty_as(tensor: Any) -> Any:
     """Memory for a tensor of that shape, strides, type and device, which may be a fake one."""
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
