@@ -4,6 +4,7 @@ import importlib.util
 import sys
 import time
 import unittest
+import unittest.mock
 import warnings
 
 import contextune
@@ -17,6 +18,7 @@ if importlib.util.find_spec("torch") is None:
 assert "torch" not in sys.modules, "importing contextune has imported PyTorch"
 
 import torch  # noqa: E402
+from contextune._custom_op_call import OpCall  # noqa: E402
 from simulated_torch import TorchGpu  # noqa: E402
 
 warnings.filterwarnings("ignore", message="CUDA initialization")
@@ -70,6 +72,16 @@ class CustomOps(unittest.TestCase):
         self.assertEqual((slow.implementation, fast.implementation), (self.name, "fast"))
         self.assertTrue(fast.is_winner)
         self.assertLess(fast.seconds, slow.seconds)
+
+    def test_what_is_timed_is_the_implementation_and_no_copy(self):
+        op = self.filled()
+        register_custom_op_autotuning(op, [CustomOpConfig(self.fast)])
+        copies = []
+        keep = OpCall._keep
+        with unittest.mock.patch.object(OpCall, "_keep", lambda call, value: copies.append(keep(call, value))):
+            ran, _ = self.runs(op, self.x)
+        self.assertGreater(len(ran), 20)
+        self.assertLess(len(copies), 6)
 
     def test_each_size_and_order_of_elements_is_a_problem_of_its_own(self):
         op = self.filled()
@@ -233,6 +245,9 @@ class CustomOps(unittest.TestCase):
         self.assertEqual(set(self.x.grad.flatten().tolist()), {7.0})
         with torch.inference_mode():
             self.assertEqual(self.runs(op, self.x.detach()), (["fast"], {1.0}))
+            other = gpu.full((30, 100), 0.0)
+            self.assertGreater(len(self.runs(op, other)[0]), 10)
+            self.assertEqual(self.runs(op, other), (["fast"], {1.0}))
 
     def test_several_ops_in_a_region_are_searched_in_its_passes_together(self):
         ops = []
@@ -355,7 +370,9 @@ class CustomOps(unittest.TestCase):
                     (lambda: register_custom_op_autotuning(
                         op, [config], split_points=[4, 2],
                         dispatch_on={"tensor_name": "x", "dim": 0}), "ascending"),
-                    (lambda: register_custom_op_autotuning(op, [config], select="now"), "deferred"))
+                    (lambda: register_custom_op_autotuning(op, [config], select="now"), "deferred"),
+                    (lambda: register_custom_op_autotuning(op, [config], config_generator=len), "supports"),
+                    (lambda: [register_custom_op_autotuning(op, [config]) for _ in range(2)], "already"))
         for mistake, told in mistakes:
             with self.assertRaisesRegex(contextune.Error, told):
                 mistake()

@@ -4,9 +4,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from contextune._custom_op_config import CustomOpConfig
+from contextune._errors import Error
 
 if TYPE_CHECKING:
     from contextune._custom_op_kernel import CustomOpAutotuning
+
+_OF_PYTORCH = {
+    "config_generator": "list the configs of all sizes, and give those that are not for all `supports`",
+    "min_speedup_threshold": "what is kept was shown to be faster than the default",
+    "benchmark_with_cudagraphs": "what is measured is the time on the GPU",
+}
 
 __all__ = ["CustomOpConfig", "register_custom_op_autotuning"]
 
@@ -54,6 +61,9 @@ def register_custom_op_autotuning(custom_op: Any, configs: Iterable[CustomOpConf
     """
     from contextune._custom_op_kernel import CustomOpAutotuning
 
+    for option in options:
+        if option in _OF_PYTORCH:
+            raise Error(f"{option} is an option of PyTorch's own function alone; {_OF_PYTORCH[option]}")
     return CustomOpAutotuning(custom_op, configs, name=name, input_gen_fns=input_gen_fns or {},
                               dispatch_on=dispatch_on, split_points=split_points, group=group,
                               collective=collective, options=options)

@@ -211,7 +211,8 @@ class CustomOpAutotuning:
             given = dict(zip(self._op.parameters, args, strict=False)).get(group, kwargs.get(group))
         at = process_group(given)
         if at is None:
-            raise NotSearchable("it is a collective, and there is no process group yet")
+            raise NotSearchable("it is a collective, and its process group is not known; give `group`, or call "
+                                "init_process_group() before")
         try:
             return _Found(self._choice_of(at, lambda: ranks_of(library, at)), problem)
         except Error as why:

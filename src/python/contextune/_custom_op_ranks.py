@@ -34,12 +34,15 @@ def group_parameter(names: Iterable[str]) -> str | None:
 
 
 def process_group(given: Any) -> Any:
-    """A process group, by its name, by itself, or the whole job's for None; None: there is none yet."""
+    """A process group, by its name, by itself, or the whole job's for None; None: there is none."""
     dist: Any = getattr(sys.modules.get("torch"), "distributed", None)
     if dist is None or not dist.is_available() or not dist.is_initialized():
         return None
     if isinstance(given, str) and given:
-        return dist.distributed_c10d._resolve_process_group(given)
+        try:
+            return dist.distributed_c10d._resolve_process_group(given)
+        except Exception:  # by another name than PyTorch's
+            return None
     return given or dist.group.WORLD
 
 

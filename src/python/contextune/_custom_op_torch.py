@@ -15,6 +15,8 @@ from contextune._errors import Error
 
 Kernel = Callable[..., Any]
 
+_in_place: set[str] = set()  # names of ops whose kernels were replaced
+
 #: Types of device whose calls are tuned.
 TUNED_DEVICES = ("cuda",)
 
@@ -96,18 +98,26 @@ class CustomOp:
         Each is given the kernel that it stands in front of. The second is given the device's type, too,
         or "".
         """
+        if self.name in _in_place:
+            raise Error(f"{self.name} has its implementations already; register all of them at once")
         if self._definition is None:
             self._put_in_operator(tuned)
-            return
-        kernels: dict[str | None, Kernel] = dict(self._definition._backend_fns)
-        of_all = self._definition._init_fn if None in kernels else None
+        else:
+            self._put_in_definition(self._definition, tuned, untuned)
+        _in_place.add(self.name)
+
+    @staticmethod
+    def _put_in_definition(definition: Any, tuned: Callable[[Kernel], Kernel],
+                           untuned: Callable[[str, Kernel], Kernel]) -> None:
+        kernels: dict[str | None, Kernel] = dict(definition._backend_fns)
+        of_all = definition._init_fn if None in kernels else None
         for device in TUNED_DEVICES:
             kernel = kernels.get(device, of_all)
             if kernel is not None:
-                self._definition.register_kernel(device)(tuned(kernel))
+                definition.register_kernel(device)(tuned(kernel))
         for device_type, kernel in kernels.items():
             if device_type not in TUNED_DEVICES:
-                self._definition.register_kernel(device_type)(
+                definition.register_kernel(device_type)(
                     untuned(device_type or "", of_all if device_type is None and of_all else kernel))
 
     def _put_in_operator(self, tuned: Callable[[Kernel], Kernel]) -> None:
