@@ -83,6 +83,29 @@ os._exit(0)  # some versions of gloo abort where threads are left
 """
 
 
+TOGETHER = RANK.split("if how == \"late\"")[0] + """
+@torch.library.custom_op("ranks::second_all_reduce", mutates_args=())
+def second(x: torch.Tensor, group_name: str) -> torch.Tensor:
+    return reduced(x, 256)
+
+@second.register_fake
+def _(x, group_name):
+    return torch.empty_like(x)
+
+contextune.register_custom_op_autotuning(second, [CustomOpConfig(blocked, block=64)])
+
+@contextune.contextual_autotune(is_dist=True, name="both", confirm=False)
+def step():
+    return second(all_reduce(x, group), group)
+
+values = [set(step().flatten().tolist())]
+del ran[:]
+values.append(set(step().flatten().tolist()))
+print(*values, ran)
+sys.stdout.flush()
+dist.barrier()
+os._exit(0)
+"""
 # On plain tensors, which no simulated kernel changes: all ways take the same time.
 EXAMPLE = """
 import contextune._custom_op_torch as custom_op_torch
@@ -138,6 +161,16 @@ class Ranks(unittest.TestCase):
             winners = [line for line in self.log.splitlines() if "event=winner" in line]
             self.assertEqual(len(winners), 2, self.log)
             self.assertTrue(all("block=64" in winner and "ranks=2" in winner for winner in winners), winners)
+
+    def test_ranks_search_several_ops_of_a_region_in_the_same_passes(self):
+        told = self.run_ranks("region", TOGETHER)
+        self.assertEqual(told, ["{6.0} {6.0} [64, 64]"] * 2, self.log)
+        lines = self.log.splitlines()
+        winners = [line for line in lines if "event=winner" in line and "region=both" in line]
+        self.assertEqual(len(winners), 4, winners)
+        # One a stage for both ops.
+        agreed = [line for line in lines if "event=sync" in line and "region=both" in line]
+        self.assertTrue(0 < len(agreed) <= 12 and all("committed" in line for line in agreed), agreed)
 
     def test_an_implementation_that_fails_on_one_rank_is_chosen_on_none(self):
         self.assertEqual(self.run_ranks("fails"), ["{4.0} {4.0} [64]"] * 2, self.log)

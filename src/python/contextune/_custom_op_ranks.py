@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from contextune._communicator import communicator_of
+from contextune._group import communicator_of
 from contextune._errors import Error
 from contextune._library import Library
 
