@@ -17,7 +17,7 @@ from simulated import Gpu
 
 gpu = Gpu()
 y = gpu.tensor(1000)
-choice = contextune.Choice("named", group="0+1", buffers=lambda y: [y])
+choice = contextune.Choice("named", communicator="0+1", buffers=lambda y: [y])
 
 def setting(block):
     def run(y):

@@ -232,7 +232,7 @@ class CustomOpAutotuning:
                         type=lambda _: self._at.problem.type, key=lambda _: self._at.problem.key,
                         buffers=lambda call: self._memory(call),
                         make_inputs=self._make_inputs if self._inputs else None,
-                        group=ranks.group, communicator=ranks.communicator or None, **self._options)
+                        communicator=ranks.group or ranks.communicator or None, **self._options)
         for implementation in self._implementations:
             self._add(choice, implementation)
         return choice

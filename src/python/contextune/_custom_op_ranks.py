@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from contextune._group import communicator_of
 from contextune._errors import Error
+from contextune._group import communicator_of
 from contextune._library import Library
 
 _COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall")
