@@ -205,7 +205,7 @@ else
   fi
 fi
 if python3 -c 'import torch' 2>/dev/null; then
-  PYTHONPATH=$(python_package) judge torch_custom_all_reduce python3 "$programs/torch_custom_all_reduce.py"
+  CONTEXTUNE_TEST_BUILD=$build judge torch_custom_all_reduce python3 "$here/torch_custom_all_reduce.py"
 else
   row torch_custom_all_reduce skipped "no PyTorch here"
 fi

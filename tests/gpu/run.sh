@@ -78,16 +78,6 @@ judge() {
   fi
 }
 
-# python_package: makes a folder for Python to find contextune in, with the libraries of the build.
-python_package() {
-  local package=$runs/python/contextune
-  mkdir -p "$package/native"
-  cp "$here"/../../src/python/contextune/*.py "$package"
-  ln -sfn "$build/lib" "$package/native/lib"
-  ln -sfn "$build/bin" "$package/native/bin"
-  echo "$runs/python"
-}
-
 # finish: how many passed and failed, and the end of the script.
 finish() {
   [ "$skipped" -eq 0 ] || echo "$skipped skipped"
@@ -197,7 +187,7 @@ else
   row torch_triton skipped "no PyTorch with Triton here"
 fi
 if python3 -c 'import torch' 2>/dev/null; then
-  PYTHONPATH=$(python_package) judge torch_custom_op python3 "$programs/torch_custom_op.py"
+  CONTEXTUNE_TEST_BUILD=$build judge torch_custom_op python3 "$here/torch_custom_op.py"
 else
   row torch_custom_op skipped "no PyTorch here"
 fi

@@ -1,7 +1,8 @@
 """A tensor-parallel linear layer, compiled, whose all_reduce is the custom op of the documentation, with
 three implementations.
 
-Usage: torch_custom_all_reduce.py [together | preloaded | late | dead | without]...
+Needs PyTorch, and the package or a build of this clone (CONTEXTUNE_TEST_BUILD):
+    python tests/gpu/torch_custom_all_reduce.py [together | preloaded | late | dead | without]...
 Starts two ranks of itself with torchrun for each of these; on one GPU they are two hosts to NCCL. All
 values are small whole numbers, so that no order of additions changes a bit. Prints a line for each.
 
@@ -22,6 +23,9 @@ import tempfile
 import time
 import types
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import built_package
+
 RANKS = 2
 TOKENS, WIDTH = (64, 1024), 1024
 MOST_SECONDS = 240
@@ -36,7 +40,6 @@ def rank_main(part, folder):
     import torch
     import torch.distributed as dist
 
-    sys.path.append(str(pathlib.Path(__file__).parent / ".." / "python"))  # in the sources
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
     if torch.cuda.device_count() < RANKS:
         local_rank = 0
@@ -165,6 +168,7 @@ def main():
     parts = sys.argv[1:] or PARTS
     if not set(parts) <= set(PARTS):
         sys.exit(__doc__)
+    built_package.use()
     failed = 0
     for part in parts:
         with tempfile.TemporaryDirectory() as name:

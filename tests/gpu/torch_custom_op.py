@@ -1,11 +1,23 @@
 """Custom ops with several implementations on a GPU: in eager mode, in compiled models, in CUDA graphs.
 
-Usage: torch_custom_op.py
+Needs PyTorch, and the package or a build of this clone (CONTEXTUNE_TEST_BUILD):
+    python tests/gpu/torch_custom_op.py
 All values are small whole numbers, so that no order of additions changes a bit. Prints a line for each
 part, and last what a settled call costs; ends with 1 if that is more than 2 us.
 """
+import os
+import pathlib
 import sys
+import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import built_package
+
+LOGS = tempfile.TemporaryDirectory(prefix="contextune-custom-op-")
+os.environ.setdefault("CONTEXTUNE_LOG_DIR", LOGS.name)
+os.environ.setdefault("CONTEXTUNE_STORE", "off")
+built_package.use()
 
 import contextune
 from contextune import CustomOpConfig, register_custom_op_autotuning

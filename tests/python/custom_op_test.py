@@ -13,8 +13,8 @@ from simulated import clear_logs, field, lines
 
 clear_logs()
 if importlib.util.find_spec("torch") is None:
-    print("skipped: there is no PyTorch")
-    sys.exit()
+    print("skipped: there is no PyTorch for this Python")
+    sys.exit(4)  # as CTest knows it
 assert "torch" not in sys.modules, "importing contextune has imported PyTorch"
 
 import torch  # noqa: E402
