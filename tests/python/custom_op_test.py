@@ -1,7 +1,11 @@
 """Custom ops of PyTorch over kernels of the simulated driver: in eager mode, in compiled models, in regions."""
 
 import importlib.util
+import os
+import pathlib
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import unittest.mock
@@ -24,6 +28,35 @@ from simulated_torch import TorchGpu  # noqa: E402
 warnings.filterwarnings("ignore", message="CUDA initialization")
 gpu = TorchGpu()
 MOST_SECONDS = 2e-6  # of a settled call
+HERE = pathlib.Path(__file__).parent
+STORED = """
+import torch
+from contextune import CustomOpConfig, register_custom_op_autotuning
+from simulated_torch import TorchGpu
+
+gpu, ran = TorchGpu(), []
+
+def fill(name, block, x, value):
+    ran.append(name)
+    out = gpu.empty(tuple(x.shape))
+    gpu.run("set", block, out, value)
+    return out
+
+@torch.library.custom_op("stored::fill", mutates_args=())
+def slow(x: torch.Tensor) -> torch.Tensor:
+    return fill("slow", 256, x, 7.0)
+
+slow.register_fake(torch.empty_like)
+
+def fast(x):
+    return fill("fast", 128, x, VALUE)
+
+register_custom_op_autotuning(slow, [CustomOpConfig(fast)])
+slow(gpu.full((10, 100), 0.0))
+runs = len(ran)
+slow(gpu.full((10, 100), 0.0))
+print(ran[-1], "few" if runs < 12 else "several")
+"""
 
 
 class CustomOps(unittest.TestCase):
@@ -89,6 +122,7 @@ class CustomOps(unittest.TestCase):
         for x in self.x, gpu.full((20, 100), 0.0), self.x.t():
             self.assertGreater(len(self.runs(op, x)[0]), 10)
             self.assertEqual(self.runs(op, x), (["fast"], {1.0}))
+        self.assertTrue(lines("event=winner", f"site=tests::{self.name}", "x=[100,10]"))  # the last
         winners = lines("event=winner", f"site=tests::{self.name}")
         for part in "x=[10,100]float32", "x=[20,100]float32", "x=[100,10]/[1,100]float32":
             self.assertEqual(sum(part in winner for winner in winners), 1, winners)
@@ -286,6 +320,18 @@ class CustomOps(unittest.TestCase):
         self.assertEqual(self.runs(op, self.x, 3.0), (["slow"], {3.0}))
         self.assertEqual(self.runs(op, self.x, 4.0), (["slow"], {4.0}))
         self.assertTrue(lines("reason=winner_failed", "it broke"))
+
+    def test_a_winner_of_an_earlier_run_counts_if_its_code_is_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for value, count in ("7.0", "several"), ("7.0", "few"), ("6.0 + 1.0", "several"):
+                program = STORED.replace("VALUE", value)
+                path = pathlib.Path(folder) / "program.py"
+                path.write_text(program)
+                ended = subprocess.run([sys.executable, path], text=True, stdout=subprocess.PIPE, check=True,
+                                       env=os.environ | {
+                                           "PYTHONPATH": os.pathsep.join(sys.path[1:] + [str(HERE)]),
+                                           "CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder})
+                self.assertEqual(ended.stdout.strip(), f"fast {count}")
 
     def test_what_the_default_raises_is_the_callers(self):
         def slow(x: torch.Tensor) -> torch.Tensor:

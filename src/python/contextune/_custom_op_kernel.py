@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from contextune import _library
 from contextune._choice import Choice, ChoiceProblem, ChoiceTiming
 from contextune._choice_call import ChoiceMemory
+from contextune._code import code_behind
 from contextune._custom_op_call import NotSearchable, OpCall
 from contextune._custom_op_config import (CustomOpConfig, OpImplementation, implementations_of,
                                           with_parameters)
@@ -238,10 +239,14 @@ class CustomOpAutotuning:
         return choice
 
     def _add(self, choice: Choice, way: OpImplementation) -> None:
-        @choice.add(way.name, way.configs, fused=way.fused, supports=way.supports, abandon=way.abandon)
         def run(call: OpCall, **parameters: Any) -> Any:
             return call.run(with_parameters(way.function, parameters, self._op.parameters),
                             way is self._implementations[0] and not parameters)
+
+        # Winners that were stored with other code of it do not count.
+        run.__wrapped__ = code_behind(way.function)  # type: ignore[attr-defined]
+        choice.add(way.name, way.configs, fused=way.fused, supports=way.supports,
+                   abandon=way.abandon)(run)
 
     def _memory(self, call: OpCall) -> ChoiceMemory:
         return call.memory(self._default())
