@@ -10,6 +10,7 @@ import time
 import unittest
 import unittest.mock
 import warnings
+from typing import List, Optional
 
 import contextune
 from contextune import CustomOpConfig, TimingState, register_custom_op_autotuning
@@ -202,6 +203,47 @@ class CustomOps(unittest.TestCase):
         self.ran.clear()
         op(self.x, 1.0)
         self.assertEqual((self.ran, set(self.x.flatten().tolist())), (["fast"], {6.0}))
+
+    def test_a_compiled_model_of_an_op_that_changes_its_argument_is_right(self):
+        def slow(x: torch.Tensor, out: torch.Tensor) -> None:
+            self.ran.append("slow")
+            gpu.run("set", 256, out, 5.0)
+
+        def fast(x, out):
+            self.ran.append("fast")
+            gpu.run("set", 128, out, 5.0)
+
+        op = torch.library.custom_op(f"tests::{self.name}", slow, mutates_args=("out",))
+        register_custom_op_autotuning(op, [CustomOpConfig(fast)])
+        out = gpu.full((10, 100), 0.0)
+
+        def model(x, out):
+            op(x, out)
+            return out + 1
+
+        compiled = torch.compile(model, backend="eager", fullgraph=True)
+        self.assertEqual(set(compiled(self.x, out).flatten().tolist()), {6.0})
+        self.assertIn("fast", self.ran)
+        self.assertEqual(self.runs(compiled, self.x, out), (["fast"], {6.0}))
+
+    def test_arguments_may_be_lists_and_optional_and_given_by_name(self):
+        def slow(xs: List[torch.Tensor], bias: Optional[torch.Tensor] = None, *, rows: int = 1,
+                 scale: float = 1.0) -> torch.Tensor:
+            return self.fill("slow", 256, xs[0], scale)
+
+        def fast(xs, bias=None, *, rows=1, scale=1.0):
+            return self.fill("fast", 128, xs[0], scale)
+
+        op = torch.library.custom_op(f"tests::{self.name}", slow, mutates_args=())
+        op.register_fake(lambda xs, bias=None, *, rows=1, scale=1.0: torch.empty_like(xs[0]))
+        register_custom_op_autotuning(op, [CustomOpConfig(fast)])
+        calls = (lambda scale: op([self.x, self.x], scale=scale),
+                 lambda scale: op([self.x], bias=self.x, scale=scale),
+                 lambda scale: op([self.x], rows=3, scale=scale))
+        for call in calls:
+            self.assertGreater(len(self.runs(call, 1.0)[0]), 10)
+            self.assertEqual(self.runs(call, 4.0), (["fast"], {4.0}))
+        self.assertTrue(lines("event=winner", "rows=3"))
 
     def test_without_a_fake_implementation_a_run_says_how_large_results_are(self):
         op = self.filled(fake=False)

@@ -13,7 +13,7 @@ from contextune._custom_op_call import NotSearchable, OpCall
 from contextune._custom_op_config import (CustomOpConfig, OpImplementation, implementations_of,
                                           with_parameters)
 from contextune._custom_op_key import Dispatch, ProblemOfCall, key_function
-from contextune._custom_op_ranks import (OpRanks, group_parameter, is_collective, process_group,
+from contextune._custom_op_ranks import (OpRanks, group_parameter, is_collective, job, process_group,
                                          ranks_of)
 from contextune._custom_op_torch import CustomOp, Kernel, are_tuned, tensors_of
 from contextune._errors import Error, warn_once
@@ -61,7 +61,7 @@ class CustomOpAutotuning:
         self._options = {"repeatable": not changes} | options
         if self._dispatch is None or self._dispatch.points:
             self._options.setdefault("buckets", "exact")
-        self._key = key_function(self._op)
+        self._key = key_function(self._op, job() if self._is_collective else None)
         self._settled: dict[Any, Kernel] = {}  # what runs wherever it is called
         self._asked: dict[Any, Callable[[], Kernel | None]] = {}  # what runs here, as regions find more
         self._choices: dict[Any, Choice] = {}

@@ -24,9 +24,15 @@ def _part(value: Any) -> Any:
     return None if isinstance(value, float) else value
 
 
-def key_function(op: CustomOp) -> Callable[..., Any]:
-    """A function of a call's arguments: all sizes, and the device. Written out, because each call asks it."""
-    parameters, parts, has_device = [], [], False
+def key_function(op: CustomOp, job: Any = None) -> Callable[..., Any]:
+    """A function of a call's arguments: all sizes, and the device. Written out, because each call asks it.
+
+    Args:
+        job: Has the process group of all ranks as `WORLD`. A job that was ended and begun again may give
+            other ranks the same names.
+    """
+    parameters, has_device = [], False
+    parts = [] if job is None else ["id(_job.WORLD)"]
     for one in op.schema.arguments:
         kind = str(one.type)
         is_optional = one.has_default_value() or kind.startswith("Optional")
@@ -45,9 +51,10 @@ def key_function(op: CustomOp) -> Callable[..., Any]:
         else:
             parts.append(f"_part({one.name})")
     if any(keyword.iskeyword(name) for name in op.parameters):
-        return lambda *args, **kwargs: (_part(args), _part(tuple(kwargs.items())))
+        return lambda *args, **kwargs: (_part(args), _part(tuple(kwargs.items())),
+                                        None if job is None else id(job.WORLD))
     text = f"lambda {', '.join(parameters)}: ({''.join(part + ', ' for part in parts)})"
-    function: Callable[..., Any] = eval(text, {"_part": _part})  # of names in a schema
+    function: Callable[..., Any] = eval(text, {"_part": _part, "_job": job})  # of names in a schema
     return function
 
 

@@ -33,6 +33,12 @@ def group_parameter(names: Iterable[str]) -> str | None:
     return next((name for name in names if name in _GROUP_PARAMETERS), None)
 
 
+def job() -> Any:
+    """The class whose `WORLD` is the process group of the whole job; None: there are none."""
+    dist: Any = getattr(sys.modules.get("torch"), "distributed", None)
+    return dist.distributed_c10d.GroupMember if dist is not None and dist.is_available() else None
+
+
 def process_group(given: Any) -> Any:
     """A process group, by its name, by itself, or the whole job's for None; None: there is none."""
     dist: Any = getattr(sys.modules.get("torch"), "distributed", None)
