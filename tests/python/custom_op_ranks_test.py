@@ -64,13 +64,18 @@ if not is_without:
     from contextune import CustomOpConfig
     contextune.register_custom_op_autotuning(
         all_reduce, [CustomOpConfig(blocked, block=128), CustomOpConfig(blocked, block=64)] +
-        [CustomOpConfig(fails_on_one)] * (how == "fails"))
+        [CustomOpConfig(fails_on_one)] * (how == "fails"),
+        select="immediate" if how == "immediate" else "deferred")
 
 group = dist.group.WORLD.group_name
 x = gpu.full((4, 100), 1.0 + rank)
 call = lambda x: all_reduce(x, group) + 1
 if how == "compiled":
     call = torch.compile(call, backend="aot_eager", fullgraph=True)
+if how in ("live", "immediate"):
+    def call(x):
+        with contextune.region("step", distributed="on"):
+            return all_reduce(x, group) + 1
 if how == "late" and rank == 1:
     time.sleep(2)
 try:
@@ -164,6 +169,10 @@ class Ranks(unittest.TestCase):
             winners = [line for line in self.log.splitlines() if "event=winner" in line]
             self.assertEqual(len(winners), 2, self.log)
             self.assertTrue(all("block=64" in winner and "ranks=2" in winner for winner in winners), winners)
+
+    def test_in_a_region_that_is_not_repeated_ranks_search_what_is_to_be_searched_at_once(self):
+        for how, ran in ("live", 256), ("immediate", 64):
+            self.assertEqual(self.run_ranks(how), [f"{{4.0}} {{4.0}} [{ran}]"] * 2, self.log)
 
     def test_ranks_search_several_ops_of_a_region_in_the_same_passes(self):
         told = self.run_ranks("region", TOGETHER)
