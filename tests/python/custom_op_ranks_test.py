@@ -131,7 +131,7 @@ from all_reduce_op import all_reduce, tuned
 x = torch.full((8, 4), 1.0 + rank)
 group = dist.group.WORLD.group_name
 values = [set(all_reduce(x, group).flatten().tolist()) for _ in range(2)]
-print(*values, *(one.state.name for one in tuned.timings(x, group)))
+print(*values, len(tuned.timings(x, group)))
 dist.barrier()
 sys.stdout.flush()
 os._exit(0)
@@ -204,7 +204,7 @@ class Ranks(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 60)
 
     def test_the_three_implementations_of_the_documentation_compute_the_same(self):
-        self.assertEqual(self.run_ranks("example", EXAMPLE), ["{3.0} {3.0}" + " MEASURED" * 4] * 2, self.log)
+        self.assertEqual(self.run_ranks("example", EXAMPLE), ["{3.0} {3.0} 4"] * 2, self.log)
 
 
 if __name__ == "__main__":
