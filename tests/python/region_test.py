@@ -1,10 +1,13 @@
 """Regions and contextual_autotune over kernels of the simulated driver, without the frontend: they are
 repeated, undone and left as C++ does it."""
 
+import signal
 import sys
+import time
 import unittest
 
 import contextune
+from contextune._library import PLACE_FREE, library
 from simulated import Gpu, clear_logs, field, lines
 
 clear_logs()
@@ -239,6 +242,21 @@ class Region(unittest.TestCase):
         with contextune.region(self.name):
             with contextune.region(self.name + "_inner"):
                 self.add(self.y)
+
+    def test_an_interruption_leaves_an_entry_wherever_it_arrives(self):
+        tuned = contextune.region(self.name)(lambda: None)
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM,
+                                                                     signal.default_int_handler))
+
+        def call_until_interrupted(seconds):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            until = time.monotonic() + 5
+            while time.monotonic() < until:
+                tuned()
+
+        for delay in range(200):
+            self.assertRaises(KeyboardInterrupt, call_until_interrupted, 5e-4 + delay * 1e-6)
+            self.assertEqual(library().contextune_current_place(), PLACE_FREE)
 
     def test_with_refuses_what_it_could_not_repeat(self):
         with self.assertRaisesRegex(contextune.Error, "for _ in region"):

@@ -14,6 +14,7 @@ from contextune._library import Library, encode
 from contextune._name import name_of
 from contextune._region_setup import Option, RegionSetup
 from contextune._restore import Restore, RestoreOfCalls, restore_of
+from contextune._triton_region import TritonRegion
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,47 +32,43 @@ class RegionEntry:
         self._entry = _library.Entry()
         self._pointer = ctypes.byref(self._entry)
         self._setup = RegionSetup(library)
-        library.contextune_region_begin(self._pointer, encode(name))
-        self._tunes = bool(library.contextune_region_tunes(self._pointer))
-        self._triton = _triton.open_region(library, self._tunes)
+        self._triton: TritonRegion | None = None
+        # Not functions of Python, at whose first instruction a signal could keep them from their work. Who
+        # calls begin() calls end(), also where it raises, and then forget().
+        self.begin = functools.partial(library.contextune_region_begin, self._pointer, encode(name))
+        self.end = functools.partial(library.contextune_region_end, self._pointer)
 
     def configure(self, options: Mapping[str, Option], *, repeatable: bool,
                   restore: Callable[[], Restore], group: Any) -> None:
-        """Says how it is tuned, where that is still of use. Leaves where it raises, as Error does for
-        what cannot be."""
-        if not self._tunes:
-            return
-        try:
+        """Says how it is tuned, where that is still of use. Raises Error for what cannot be."""
+        tunes = bool(self._library.contextune_region_tunes(self._pointer))
+        self._triton = _triton.open_region(self._library, tunes)
+        if tunes:
             self._setup.tell(self._pointer, options, repeatable=repeatable,
                              restore=self._triton.restoring(restore(), repeatable),
                              group=group_of(group))
-        except BaseException:
-            self.leave()
-            raise
 
     def next(self) -> bool:
         """Whether the body is to run (again)."""
         again: int = self._library.contextune_region_next(self._pointer)
         self._setup.raise_failure()
-        if again != 0:
+        if again != 0 and self._triton is not None:
             self._triton.begin_run()
         return again != 0
 
-    def leave(self) -> None:
-        self._library.contextune_region_end(self._pointer)
-        _triton.close_region(self._triton)
+    def forget(self) -> None:
+        """Launches of Triton go where they went before. After end()."""
+        if self._triton is not None:
+            _triton.close_region(self._triton)
 
     def run(self, body: Callable[[], R]) -> R:
         """Runs the body as often as the entry wants, and gives the value of its last run."""
-        try:
-            self.next()
-            while True:
-                value = body()
-                if not self.next():
-                    return value
-                del value  # its memory is free for the next run
-        finally:
-            self.leave()
+        self.next()
+        while True:
+            value = body()
+            if not self.next():
+                return value
+            del value  # its memory is free for the next run
 
 
 class _Entered(threading.local):
@@ -101,9 +98,15 @@ class Region:
 
     def _enter(self, library: Library, restore: Callable[[], Restore]) -> RegionEntry:
         entry = RegionEntry(library, self.name)
-        entry.configure(self._options, repeatable=self._repeatable, restore=restore,
-                        group=self._communicator)
-        return entry
+        try:
+            entry.begin()
+            entry.configure(self._options, repeatable=self._repeatable, restore=restore,
+                            group=self._communicator)
+            return entry
+        except BaseException:
+            entry.end()
+            entry.forget()
+            raise
 
     def __enter__(self) -> "Region":
         """Enters it once, as one pass."""
@@ -111,21 +114,32 @@ class Region:
             raise Error(f"region '{self.name}' may be repeated, which `with` cannot do; write `for _ in "
                         "region(...):`, or leave out repeatable and restore")
         library = _library.library()
+        entries = self._entered.entries
+        count = len(entries)
         entry = None if library is None else self._enter(library, Restore)
-        if entry is not None:
-            entry.next()
-        self._entered.entries.append(entry)
-        return self
+        try:
+            if entry is not None:
+                entry.next()
+            entries.append(entry)
+            return self
+        except BaseException:
+            del entries[count:]
+            if entry is not None:
+                entry.end()
+                entry.forget()
+            raise
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        entry = self._entered.entries.pop()
-        if entry is None:
-            return
+        entries = self._entered.entries
+        entry = entries[-1]
         try:
-            if kind is None:
+            if entry is not None and kind is None:
                 entry.next()
         finally:
-            entry.leave()
+            del entries[-1]
+            if entry is not None:
+                entry.end()
+                entry.forget()
 
     def __iter__(self) -> Iterator[None]:
         """Runs the loop's body until the region is tuned, and once with the winners."""
@@ -138,7 +152,8 @@ class Region:
             while entry.next():
                 yield
         finally:
-            entry.leave()
+            entry.end()
+            entry.forget()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Makes a function whose calls are entries; gives the value of the last run."""
@@ -151,7 +166,11 @@ class Region:
             if library is None:
                 return function(*args, **kwargs)
             entry = self._enter(library, lambda: restore.of(args, kwargs))
-            return entry.run(lambda: function(*args, **kwargs))
+            try:
+                return entry.run(lambda: function(*args, **kwargs))
+            finally:
+                entry.end()
+                entry.forget()
 
         return tuned
 
