@@ -1,5 +1,6 @@
 /* The report of a stretch that was found because it repeats, on the simulated driver. Whether it is
- * settled depends on this host. Ends with 0 if all is as it should be. */
+ * settled, or the search has stopped for this run, depends on this host. Ends with 0 if all is as
+ * it should be. */
 #include <contextune/contextune.h>
 
 #include <cuda.h>
@@ -47,7 +48,7 @@ int main(void) {
     CHECK(cuStreamSynchronize(stream) == CUDA_SUCCESS);
   }
   found = report();
-  CHECK(found.state == contextune_region_searching || found.state == contextune_region_finished);
+  CHECK(found.state != contextune_region_unknown);
   CHECK(found.sites == 1 && found.tuned <= 1);
   CHECK(found.pairs == 0 || (found.gain_low <= found.gain && found.gain <= found.gain_high));
   CHECK((found.pairs == 0) == (found.verdict == contextune_verdict_none));
