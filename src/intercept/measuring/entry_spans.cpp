@@ -8,7 +8,15 @@
 
 namespace contextune::intercept {
 
-void EntrySpans::want(Measurement& measurement) {
+EntrySpans::EntrySpans(const Measurement& measurement)
+    : hold_([&measurement] { return measurement.make_stream_hold(); }) {}
+
+void EntrySpans::begin_entry() noexcept {
+  touched_.clear();
+  hold_.begin_entry();
+}
+
+void EntrySpans::want(const Measurement& measurement) {
   if (timer_ == nullptr) timer_ = measurement.make_span_timer();
 }
 
@@ -19,6 +27,7 @@ void EntrySpans::touch(PassRecord& entry, StreamHandle stream, bool issued) noex
   // The legacy stream is another one on each device, and only the timer knows which is meant.
   const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
   const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
+  if (!known && !issued) hold_.touch(stream);
   if (!entry.span_open) {
     entry.span_open = true;
     timer_->begin(static_cast<std::uint64_t>(entry.pass), stream);
@@ -32,6 +41,7 @@ void EntrySpans::touch(PassRecord& entry, StreamHandle stream, bool issued) noex
 
 void EntrySpans::end_entry(const PassRecord& entry) noexcept {
   if (entry.span_open) timer_->end();
+  hold_.end_entry();
 }
 
 std::span<const SpanTimer::Span> EntrySpans::collect() {
@@ -48,6 +58,7 @@ void EntrySpans::forget_stream(StreamHandle stream) noexcept {
 }
 
 void EntrySpans::forget_context(CUcontext context) noexcept {
+  hold_.forget_context(context);
   if (auto* events = dynamic_cast<gpu::EventSpanTimer*>(timer_.get()))
     events->forget_context(context);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/trials/timer.hpp"
+#include "intercept/measuring/entry_hold.hpp"
 #include "intercept/measuring/pass_record.hpp"
 
 namespace contextune::intercept {
@@ -17,13 +18,16 @@ class Measurement;
 /// each. Not thread-safe: its search serialises calls.
 class EntrySpans {
  public:
+  explicit EntrySpans(const Measurement& measurement);
+
   /// The entry that begins is timed.
-  void want(Measurement& measurement);
-  void begin_entry() noexcept { touched_.clear(); }
+  void want(const Measurement& measurement);
+  void begin_entry() noexcept;
   /// Work of the entry goes to the stream: once before, and once after it is `issued`. Opens the
   /// entry's span with the first.
   void touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept;
   void end_entry(const PassRecord& entry) noexcept;
+  [[nodiscard]] EntryHold& hold() noexcept { return hold_; }
   /// Those whose work has ended; valid until the next call.
   [[nodiscard]] std::span<const SpanTimer::Span> collect();
 
@@ -33,6 +37,7 @@ class EntrySpans {
 
  private:
   std::unique_ptr<SpanTimer> timer_;  ///< null: none was wanted yet
+  EntryHold hold_;
   std::vector<StreamHandle> touched_;
   std::vector<SpanTimer::Span> ended_;
 };

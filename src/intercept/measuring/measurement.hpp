@@ -11,6 +11,7 @@
 #include <contextune/options.hpp>
 
 #include "core/trials/timer.hpp"
+#include "gpu/clock/stream_hold.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/measuring/cupti_presence.hpp"
 
@@ -45,6 +46,7 @@ class Measurement {
     std::unique_ptr<LaunchTimer> events;
     std::unique_ptr<ClockMonitor> clock;
     std::function<std::unique_ptr<SpanTimer>()> make_span_timer;
+    std::function<std::unique_ptr<gpu::StreamHold>()> make_stream_hold;
     CuptiPresence::Means presence;
   };
 
@@ -97,6 +99,9 @@ class Measurement {
 
   [[nodiscard]] std::unique_ptr<SpanTimer> make_span_timer() const {
     return timers_.make_span_timer();
+  }
+  [[nodiscard]] std::unique_ptr<gpu::StreamHold> make_stream_hold() const {
+    return timers_.make_stream_hold();
   }
   /// Lowest clock and any throttling since the last call by anybody.
   [[nodiscard]] ClockReading read_clock();

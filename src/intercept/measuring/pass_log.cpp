@@ -19,6 +19,7 @@ PassLog::PassLog(Measurement& measurement, std::uint16_t search, RegionClock clo
     : measurement_(measurement),
       search_(search),
       clock_(clock),
+      spans_(measurement),
       losses_seen_(measurement.losses()) {}
 
 PassRecord& PassLog::open(PassId pass, Measure measure, std::span<const std::uint32_t> configs) {
@@ -110,6 +111,7 @@ std::vector<EndedPass> PassLog::take(bool everything) {
     if (is_lost || (everything && by_span)) {
       all.push_back({at->pass, PassResult::none(at->pass), 0, {}});
     } else if (everything || (!by_span && at->complete())) {
+      if (at->complete()) spans_.hold().heard(*at);
       all.push_back({at->pass, at->result(clock_ == RegionClock::Work), 0, at->tried});
     } else {
       ++at;

@@ -49,6 +49,7 @@ class PassLog {
 
   /// The entry under way is timed as a whole.
   void time_entry() { spans_.want(measurement_); }
+  [[nodiscard]] EntryHold& hold() noexcept { return spans_.hold(); }
   /// As EntrySpans says, of the entry under way.
   void touch(StreamHandle stream, bool issued) noexcept {
     assert(entry_ != nullptr);

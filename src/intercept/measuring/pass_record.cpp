@@ -70,6 +70,7 @@ void PassRecord::share(const GraphRecord& graph) {
 void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
   first_start_ = std::min(first_start_, work.start);
   last_end_ = std::max(last_end_, work.end);
+  busy_seconds_ += work.end - work.start;
   if (slot >= WorkTag::first_call) {
     ++arrived_;
     const std::size_t number = slot - WorkTag::first_call;
@@ -93,6 +94,17 @@ void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
   ++counted_site.arrived;
   counted_site.kernels += work.kernel ? 1 : 0;
   counted_site.seconds += work.end - work.start;
+}
+
+double PassRecord::idle_share() const noexcept {
+  const double seconds = last_end_ - first_start_;
+  return seconds > 0 ? std::max(0.0, 1 - busy_seconds_ / seconds) : 0;
+}
+
+bool PassRecord::has_calls_of_several() const noexcept {
+  return !calls_.empty() || std::ranges::any_of(sites_, [](const SiteCount& site) {
+    return site.records > site.calls;
+  });
 }
 
 std::vector<double> PassRecord::span_seconds() const {

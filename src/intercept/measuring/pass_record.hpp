@@ -70,6 +70,10 @@ class PassRecord {
   /// As planned, by site.
   [[nodiscard]] const std::vector<std::uint32_t>& configs() const noexcept { return configs_; }
   [[nodiscard]] bool complete() const noexcept { return arrived_ >= records_; }
+  /// The share of the region's time in which none of its work ran, of what was timed by itself.
+  [[nodiscard]] double idle_share() const noexcept;
+  /// Whether a call made several launches, whose number its config may decide.
+  [[nodiscard]] bool has_calls_of_several() const noexcept;
   [[nodiscard]] std::vector<SiteIndex> sites_launched() const;
   [[nodiscard]] std::vector<SiteIndex> sites_failed() const;
   /// Whether it ran one config, as far as is known.
@@ -103,6 +107,7 @@ class PassRecord {
   bool held_up_ = false;
   double first_start_ = std::numeric_limits<double>::infinity();
   double last_end_ = 0;
+  double busy_seconds_ = 0;  ///< sum of what arrived
 };
 
 }  // namespace contextune::intercept

@@ -190,6 +190,7 @@ bool TunedRegion::begin_pass() noexcept {
   }
   try {
     table_.finish_builds();
+    search_.may_hold_entries(!services().ranks.may_have_others());
     const auto begins = [this] {
       return !services().captures.any() && search_.begin_waiting([this] {
         const bool idle = synchronise();

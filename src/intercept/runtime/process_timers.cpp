@@ -35,6 +35,7 @@ Measurement::Timers ProcessTimers::make_timers(std::function<std::vector<pid_t>(
     timers.clock = gpu::make_clock_monitor(driver_, device);
   }
   timers.make_span_timer = [this] { return std::make_unique<gpu::EventSpanTimer>(driver_); };
+  timers.make_stream_hold = [this] { return std::make_unique<gpu::StreamHold>(driver_); };
   return timers;
 }
 

@@ -80,6 +80,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (plan.counted && measure == Measure::Span) {
     watch = Watch::Span;
     passes_.time_entry();
+    passes_.hold().time_entry();
   }
   entry.is_probed = watch == Watch::Count && open_probe(false);
   if (entry.is_probed) watch = Watch::Span;
@@ -125,12 +126,18 @@ bool Search::begin(double now) {
   return counted;
 }
 
+void Search::may_hold_entries(bool may) {
+  const std::lock_guard lock(mutex_);
+  passes_.hold().allow(may);
+}
+
 void Search::end(double now) {
   if (watch() == Watch::Nothing) return;
   const std::lock_guard lock(mutex_);
   const std::unique_ptr<PassRecord> record = passes_.close();
   if (record == nullptr) return;
   watch_.store(Watch::Nothing, std::memory_order_release);
+  if (passes_.hold().take_refusal()) log_.fallback(FallbackReason::BodyWaits, region_, {}, {});
   if (probation_.probe().end(record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();

@@ -88,6 +88,8 @@ class Search {
   void await_notes() { storing_.await_notes(); }
   /// The other ranks, in all that the search has to do with them.
   [[nodiscard]] SearchRanks& ranks() noexcept { return ranks_; }
+  /// Whether the GPU may be kept from beginning an entry until all its work is there (EntryHold).
+  void may_hold_entries(bool may);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
 

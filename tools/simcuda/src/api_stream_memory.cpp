@@ -1,8 +1,10 @@
 // Waiting for values in memory and writing them, in the order of a stream.
+#include <algorithm>
 #include <atomic>
 
 #include "capture.hpp"
 #include "stream_order.hpp"
+#include "stream_time.hpp"
 
 using namespace simcuda;
 
@@ -39,8 +41,15 @@ CUresult wait_value(Stream& stream, CUdeviceptr address, T value, unsigned flags
   if (stream.hung) return CUDA_SUCCESS;
   const unsigned condition = flags & condition_bits;
   if (driver().pending.immediate() && holds(address, value, condition)) return CUDA_SUCCESS;
+  const auto seen = std::make_shared<Stamp>();
+  put_off(stream, [&stream, seen] { stream.ready = std::max(stream.ready, seen->done); }, seen);
   const auto task = std::make_shared<Task>();
   task->may_run = [address, value, condition] { return holds(address, value, condition); };
+  task->effect = [seen] {
+    seen->done = driver().host_time;
+    seen->known = true;
+    reckon_what_is_known();
+  };
   submit(stream, task);
   return CUDA_SUCCESS;
 }

@@ -1,0 +1,116 @@
+#include "gpu/clock/stream_hold.hpp"
+
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "host/own_thread.hpp"
+
+namespace contextune::gpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds thread_stays{1};  // without a hold
+
+}  // namespace
+
+struct StreamHold::State {
+  std::mutex mutex;
+  std::condition_variable begun;
+  std::uint32_t* reached = nullptr;  ///< pinned: streams that wait for at most this number go on
+  std::uint32_t number = 0;          ///< of the last hold
+  bool is_held = false;
+  bool is_watched = false;  ///< the thread lives
+  bool is_idle = false;     ///< it waits for a hold, not for a time limit
+  Clock::time_point limit;
+
+  /// Under the mutex.
+  void let_go() noexcept {
+    is_held = false;
+    std::atomic_ref(*reached).store(number, std::memory_order_release);
+  }
+
+  void watch() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      if (is_held) {
+        if (Clock::now() >= limit) {
+          let_go();
+        } else {
+          begun.wait_until(lock, limit);
+        }
+        continue;
+      }
+      is_idle = true;
+      const bool has_begun = begun.wait_for(lock, thread_stays, [this] { return is_held; });
+      is_idle = false;
+      if (has_begun) continue;
+      is_watched = false;
+      return;
+    }
+  }
+};
+
+StreamHold::StreamHold(const Driver& driver)
+    : driver_(driver), state_(std::make_shared<State>()) {}
+
+bool StreamHold::begin(double most_seconds) noexcept {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  assert(!state.is_held);
+  if (state.reached == nullptr) {
+    void* memory = nullptr;
+    context_ = context_of(driver_, nullptr);
+    if (driver_.cuMemHostAlloc(&memory, sizeof(std::uint32_t),
+                               CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) !=
+        CUDA_SUCCESS) {
+      return false;
+    }
+    state.reached = new (memory) std::uint32_t(state.number);
+  }
+  if (!state.is_watched) {
+    try {
+      host::start_own_thread("contextune-pace", [shared = state_] { shared->watch(); });
+    } catch (const std::exception&) {
+      return false;
+    }
+    state.is_watched = true;
+  }
+  ++state.number;
+  state.is_held = true;
+  state.limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                   std::chrono::duration<double>(most_seconds));
+  if (state.is_idle) state.begun.notify_one();
+  return true;
+}
+
+bool StreamHold::add(StreamHandle stream) noexcept {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  // Beyond its limit there is nothing to wait for.
+  return state.reached != nullptr && driver_.cuStreamWaitValue32 != nullptr &&
+         driver_.cuStreamWaitValue32(static_cast<CUstream>(stream),
+                                     reinterpret_cast<CUdeviceptr>(state.reached), state.number,
+                                     CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
+}
+
+bool StreamHold::release() noexcept {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  if (!state.is_held) return false;
+  state.let_go();
+  return true;
+}
+
+void StreamHold::forget_context(CUcontext context) noexcept {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  if (state.reached == nullptr || context != context_) return;
+  if (state.is_held) state.let_go();
+  state.reached = nullptr;  // the context frees it
+}
+
+}  // namespace contextune::gpu

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/trials/timer.hpp"
+#include "gpu/driver/driver.hpp"
+
+namespace contextune::gpu {
+
+/// Has the GPU wait with what is submitted to some streams until all of it is there. It then does it
+/// at its own pace, however slowly the host submits. A stream waits for a number in pinned host
+/// memory (`cuStreamWaitValue32`), and each hold has a number of its own.
+///
+/// A hold ends by itself at its time limit, so that a program goes on which waits for that work. A
+/// thread of ours sees to it, which ends when nothing was held for a second. Threads: calls are
+/// serialised by the caller.
+class StreamHold {
+ public:
+  explicit StreamHold(const Driver& driver);
+  ~StreamHold() { (void)release(); }
+  StreamHold(const StreamHold&) = delete;
+  StreamHold& operator=(const StreamHold&) = delete;
+
+  /// A hold begins, of no stream yet. False: there is no memory or no thread for it.
+  [[nodiscard]] bool begin(double most_seconds) noexcept;
+  /// What is submitted to the stream from now on waits. The stream is not being captured. False: the
+  /// driver refuses, and nothing waits.
+  [[nodiscard]] bool add(StreamHandle stream) noexcept;
+  /// It ends, if there is one. False: its time limit was over before.
+  bool release() noexcept;
+
+  /// The context is destroyed, with the memory that it may have given.
+  void forget_context(CUcontext context) noexcept;
+
+ private:
+  /// Shared with the thread, which may outlive this.
+  struct State;
+
+  const Driver& driver_;
+  CUcontext context_ = nullptr;  ///< that gave the memory
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace contextune::gpu

@@ -1,0 +1,70 @@
+#include "intercept/measuring/entry_hold.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <exception>
+
+#include "intercept/host/clock.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// Launches of a GPU that is never kept waiting follow one another at once.
+constexpr double least_idle_share = 0.05;
+
+// A longer entry is made of much work, and little of it is lost to one launch that comes late.
+constexpr double most_host_seconds = 0.05;
+
+// The time limit: a host that was interrupted is not taken for a body that waits.
+constexpr double times_as_long = 4;
+constexpr double least_limit_seconds = 5e-3;
+constexpr int most_overruns = 3;
+
+}  // namespace
+
+void EntryHold::heard(const PassRecord& entry) noexcept {
+  waits_for_host_ = entry.idle_share() > least_idle_share;
+  if (entry.has_calls_of_several()) refuse();
+}
+
+void EntryHold::begin_entry() noexcept {
+  if (std::exchange(is_held_, false)) (void)hold_->release();  // the entry before was dropped
+  is_due_ = false;
+  begin_ = now_seconds();
+}
+
+void EntryHold::time_entry() noexcept {
+  is_due_ = allowed_ && !refused_ && waits_for_host_ && host_seconds_ <= most_host_seconds;
+}
+
+void EntryHold::touch(StreamHandle stream) noexcept {
+  if (!is_due_) return;
+  if (!is_held_) {
+    try {
+      if (hold_ == nullptr) hold_ = make_();
+    } catch (const std::exception&) {  // no memory
+    }
+    is_held_ = hold_ != nullptr &&
+               hold_->begin(std::max(least_limit_seconds, times_as_long * host_seconds_));
+  }
+  if (!is_held_ || !hold_->add(stream)) refuse();
+}
+
+void EntryHold::end_entry() noexcept {
+  if (!std::exchange(is_held_, false)) {
+    host_seconds_ = std::min(host_seconds_, now_seconds() - begin_);
+    return;
+  }
+  overruns_ = hold_->release() ? 0 : overruns_ + 1;
+  if (overruns_ < most_overruns) return;
+  refusal_ = true;
+  refuse();
+}
+
+void EntryHold::refuse() noexcept {
+  refused_ = true;
+  is_due_ = is_held_ = false;
+  hold_.reset();  // which lets go what is held
+}
+
+}  // namespace contextune::intercept

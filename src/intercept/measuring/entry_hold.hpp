@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "gpu/clock/stream_hold.hpp"
+#include "intercept/measuring/pass_record.hpp"
+
+namespace contextune::intercept {
+
+/// Whether the GPU begins an entry only when all of its work is there, and what that needs.
+///
+///     as it comes   axpy ......... softmax     the host launches softmax long after axpy has ended:
+///     held          ......... axpy softmax     only the second time shows what a faster axpy gains
+///
+/// An entry is held where the GPU was seen to wait for the host between launches, if each config is
+/// one launch, so that all cost the host the same. The caller allows it only for bodies that are
+/// repeated by a rank alone, as others may wait for what is held. A body that waits for its own work
+/// cannot be held: it is seen by the time limits that it reaches. Not thread-safe.
+class EntryHold {
+ public:
+  using Make = std::function<std::unique_ptr<gpu::StreamHold>()>;
+
+  explicit EntryHold(Make make) : make_(std::move(make)) {}
+
+  void allow(bool allowed) noexcept { allowed_ = allowed; }
+  /// Launches of an entry were timed each by itself, and all times have come.
+  void heard(const PassRecord& entry) noexcept;
+
+  void begin_entry() noexcept;
+  /// The entry under way is timed as a whole: it is held if that is of use.
+  void time_entry() noexcept;
+  /// Before the first work of the entry on the stream.
+  void touch(StreamHandle stream) noexcept;
+  /// All work of the entry was issued, and the GPU may begin.
+  void end_entry() noexcept;
+
+  /// Once after the body was seen to wait for its own work: it is held no longer.
+  [[nodiscard]] bool take_refusal() noexcept { return std::exchange(refusal_, false); }
+
+  void forget_context(CUcontext context) noexcept {
+    if (hold_ != nullptr) hold_->forget_context(context);
+  }
+
+ private:
+  void refuse() noexcept;
+
+  const Make make_;
+  std::unique_ptr<gpu::StreamHold> hold_;  ///< null: nothing was held yet
+  bool allowed_ = false;
+  bool refused_ = false;
+  bool refusal_ = false;
+  bool waits_for_host_ = false;  ///< the GPU does
+  bool is_due_ = false;          ///< the entry under way is held from its first work on
+  bool is_held_ = false;
+  int overruns_ = 0;  ///< entries in a row that reached their time limit
+  double begin_ = 0;  ///< of the entry under way, on the host's clock
+  /// The fewest that the host took to issue an entry that was not held.
+  double host_seconds_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace contextune::intercept

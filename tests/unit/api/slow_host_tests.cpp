@@ -1,0 +1,82 @@
+// Bodies whose launches the host makes more slowly than the GPU does them.
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+
+#include <contextune/contextune.hpp>
+#include <simcuda/simcuda.h>
+
+#include "catch.hpp"
+#include "program.hpp"
+#include "short_tuning.hpp"
+
+using contextune::Config;
+using contextune::ConfigSpace;
+using contextune::Tunable;
+
+namespace {
+
+void require(CUresult result) {
+  if (result != CUDA_SUCCESS) std::abort();
+}
+
+/// The host is busy for longer than any of the kernels takes.
+void be_slow() {
+  simcuda_host_work(100e-6);
+}
+
+/// A launch in blocks of the best size, if it is tuned, and another behind it.
+struct TwoLaunches {
+  explicit TwoLaunches(const char* name)
+      : tunable(name, blocks(), [this](const Config& config) {
+          block = block_of(config);
+          return Program::on().add(y, 64, 1.0F, 1, block);
+        }) {}
+
+  CUdeviceptr y = Program::on().floats(64);
+  unsigned block = 0;
+  Tunable<std::function<CUresult(const Config&)>> tunable;
+};
+
+}  // namespace
+
+TEST_CASE("A body that the host launches slowly is compared at the GPU's own pace", "[region]") {
+  TwoLaunches two("slow.add");
+  CONTEXTUAL_AUTOTUNE("slow", {.repeatable = true}) {
+    two.tunable();
+    be_slow();
+    require(Program::on().launch("set", two.y, 64, 1.0F, 1, 256));
+  }
+  CHECK(two.block == 128);
+  CHECK(log_lines({"event=confirm", "region=slow ", "verdict=kept"}).size() == 1);
+  CHECK(log_lines({"reason=body_waits", "region=slow "}).empty());
+}
+
+TEST_CASE("A body that waits for its own work goes on, and is compared as it is", "[region]") {
+  TwoLaunches two("waiting.add");
+  CONTEXTUAL_AUTOTUNE("waiting", {.repeatable = true}) {
+    two.tunable();
+    require(cuStreamSynchronize(nullptr));
+    be_slow();
+    require(Program::on().launch("set", two.y, 64, 1.0F, 1, 256));
+  }
+  CHECK(two.block == 128);
+  CHECK(log_lines({"reason=body_waits", "region=waiting "}).size() == 1);
+}
+
+TEST_CASE("A call that makes several launches is compared with what they cost the host",
+          "[region]") {
+  // In two launches the work takes the GPU a little less time, and the host more.
+  const CUdeviceptr y = Program::on().floats(64);
+  std::int64_t used = 0;
+  Tunable pieces("pieces", ConfigSpace().parameter("pieces", {1, 2}), [&](const Config& config) {
+    used = config.get_int("pieces");
+    require(Program::on().add(y, 64, 1.0F, 1, used == 1 ? 256 : 128));
+    if (used == 2) {
+      be_slow();
+      require(Program::on().launch("set", y, 64, 1.0F, 1, 128));
+    }
+  });
+  CONTEXTUAL_AUTOTUNE("pieces", {.repeatable = true}) { pieces(); }
+  CHECK(used == 1);
+}
