@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from contextune import _library
+from contextune._capture import torch_captures
 from contextune._choice import Choice, ChoiceProblem, ChoiceTiming
 from contextune._choice_call import ChoiceMemory
 from contextune._code import code_behind
@@ -132,7 +133,7 @@ class CustomOpAutotuning:
             return self._default()(*args, **kwargs)
         try:
             found = self._find(library, args, kwargs)
-            if place == _library.PLACE_CAPTURE:  # what is there for a search has no place in a graph
+            if place == _library.PLACE_CAPTURE or torch_captures():  # what is there for a search has no place in a graph
                 return (self._way(found) or self._default())(*args, **kwargs)
             self._begin(library, found, args, kwargs)
             value = found.choice(self._at.call)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from contextune import _library, _triton
+from contextune._capture import torch_captures
 from contextune._errors import Error
 from contextune._group import group_of
 from contextune._library import Library, encode
@@ -33,6 +34,7 @@ class RegionEntry:
         self._pointer = ctypes.byref(self._entry)
         self._setup = RegionSetup(library)
         self._triton: TritonRegion | None = None
+        self._runs_as_it_is: int | None = None  # how often the body is still to run; None: as tuned
         # Not functions of Python, at whose first instruction a signal could keep them from their work. Who
         # calls begin() calls end(), also where it raises, and then forget().
         self.begin = functools.partial(library.contextune_region_begin, self._pointer, encode(name))
@@ -42,6 +44,9 @@ class RegionEntry:
                   restore: Callable[[], Restore], group: Any) -> None:
         """Says how it is tuned, where that is still of use. Raises Error for what cannot be."""
         tunes = bool(self._library.contextune_region_tunes(self._pointer))
+        if tunes and torch_captures():  # it is no pass
+            self.end()
+            tunes, self._runs_as_it_is = False, 1
         self._triton = _triton.open_region(self._library, tunes)
         if tunes:
             self._setup.tell(self._pointer, options, repeatable=repeatable,
@@ -50,6 +55,9 @@ class RegionEntry:
 
     def next(self) -> bool:
         """Whether the body is to run (again)."""
+        if self._runs_as_it_is is not None:
+            self._runs_as_it_is -= 1
+            return self._runs_as_it_is == 0
         again: int = self._library.contextune_region_next(self._pointer)
         self._setup.raise_failure()
         if again != 0 and self._triton is not None:

@@ -1,11 +1,11 @@
 """Launches of `triton.autotune`d kernels in an open region."""
 
 import ctypes
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from contextune import _library
+from contextune._capture import torch_captures
 from contextune._errors import text_of_failure
 from contextune._library import encode
 from contextune._restore import Restore
@@ -103,11 +103,7 @@ class TritonRegion:
         return self._run(problem, named, tuner, args, kwargs)
 
     def _is_captured(self) -> bool:
-        if self._tunables.current_place() == _library.PLACE_CAPTURE:
-            return True
-        torch = sys.modules.get("torch")  # without the frontend, nobody else sees captures
-        return torch is not None and torch.cuda.is_initialized() and bool(
-            torch.cuda.is_current_stream_capturing())
+        return self._tunables.current_place() == _library.PLACE_CAPTURE or torch_captures()
 
     def _launch_captured(self, kernel: TritonKernel, key: tuple[Any, ...], named: dict[str, Any],
                          tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
