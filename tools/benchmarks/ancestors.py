@@ -4,8 +4,8 @@ Triton kernels.
     tools/bench ancestors PATH/TO/triton_dist/autotuner.py
 
 The region is an axpy (12 configs) and a softmax of rows (5 configs) over 4096 x 1024 floats, with n_warmup 3 and
-n_repeat 5. Both tune it in turns, in one process, each time from nothing but compiled kernels. Told of each
-tuning are its passes (runs of the body), milliseconds, and what it chose. Then all 60 pairs of configs take turns in a
+n_repeat 5. Both tune it in turns, in one process: first from nothing, so that all configs are compiled in each
+tuning, and then with compiled kernels. Told of each tuning are its passes (runs of the body), milliseconds, and what it chose. Then all 60 pairs of configs take turns in a
 process without either tuner: the region takes from the start of the axpy to the end of the softmax, by CUPTI (of
 torch.profiler), in the median of the rounds. Only on a GPU. The ancestor's file is of its own project, and no part of
 this one."""
@@ -76,11 +76,25 @@ def autotuned(kernel, space, key):
     return triton.autotune(list(map(config_of, space)), key=[key])(kernel)
 
 
+@contextlib.contextmanager
+def nothing_compiled():
+    """Kernels that are compiled anew."""
+    with tempfile.TemporaryDirectory(prefix="contextune-ancestors-") as folder:
+        before = os.environ.get("TRITON_CACHE_DIR")
+        os.environ["TRITON_CACHE_DIR"] = folder
+        try:
+            yield triton.jit(axpy.fn), triton.jit(softmax.fn)
+        finally:
+            del os.environ["TRITON_CACHE_DIR"]
+            if before is not None:
+                os.environ["TRITON_CACHE_DIR"] = before
+
+
 class Tuning:
     """One, by contextual_autotune of either package."""
 
-    def __init__(self, tensors, contextual_autotune, **options):
-        kernels = autotuned(axpy, AXPY, "n"), autotuned(softmax, SOFTMAX, "columns")
+    def __init__(self, tensors, kernels, contextual_autotune, **options):
+        kernels = autotuned(kernels[0], AXPY, "n"), autotuned(kernels[1], SOFTMAX, "columns")
         self.passes = 0
 
         @contextual_autotune(is_dist=False, n_repeat=5, n_warmup=3, **options)
@@ -168,7 +182,7 @@ def main():
     parser.add_argument("ancestor", type=pathlib.Path, nargs="?",
                         help="python/triton_dist/autotuner.py of a clone of Triton-distributed")
     parser.add_argument("--build", type=pathlib.Path, help="a folder of a build; absent: the installed package")
-    parser.add_argument("--tunings", type=int, default=10, help="of each (default 10)")
+    parser.add_argument("--tunings", type=int, default=10, help="of each, from nothing and compiled before (default 10)")
     parser.add_argument("--rounds", type=int, default=200, help="that the region is timed in (default 200)")
     parser.add_argument("--time-all", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -190,17 +204,24 @@ def main():
         for first, second in itertools.product(AXPY, SOFTMAX):  # compiles all, as they are launched later
             tensors.run(axpy, softmax, config_of(first).all_kwargs(), config_of(second).all_kwargs())
         torch.cuda.synchronize()
-        tunings = {"Triton-distributed": [], "contextune": []}
-        for turn in range(asked.tunings):
-            order = list(tunings) if turn % 2 == 0 else list(tunings)[::-1]
-            for name in order:
-                if name == "contextune":  # by a name of its own each is searched anew
-                    tuning = Tuning(tensors, contextune.contextual_autotune, name=f"region_{turn}")
-                else:
-                    tuning = Tuning(tensors, theirs)
-                tunings[name].append(tuning)
-                print(f"{turn} {name}: {tuning.passes} passes, {tuning.milliseconds:.1f} ms, "
-                      f"{text_of(tuning.outcome)}", file=sys.stderr, flush=True)
+        def in_turns(how, kernels):
+            """As many tunings by each, by name."""
+            tunings = {f"Triton-distributed, {how}": [], f"contextune, {how}": []}
+            for turn in range(asked.tunings):
+                for name in list(tunings) if turn % 2 == 0 else list(tunings)[::-1]:
+                    with kernels() as some:
+                        if name.startswith("contextune"):  # by a name of its own each is searched anew
+                            tuning = Tuning(tensors, some, contextune.contextual_autotune,
+                                            name=f"{how.replace(' ', '_')}_{turn}")
+                        else:
+                            tuning = Tuning(tensors, some, theirs)
+                    tunings[name].append(tuning)
+                    print(f"{turn} {name}: {tuning.passes} passes, {tuning.milliseconds:.1f} ms, "
+                          f"{text_of(tuning.outcome)}", file=sys.stderr, flush=True)
+            return tunings
+
+        tunings = in_turns("from nothing", nothing_compiled) | in_turns(
+            "compiled before", lambda: contextlib.nullcontext((axpy, softmax)))
         times = measured(asked.rounds)
     print(f"{device_name()}, PyTorch {torch.__version__}, Triton {triton.__version__}")
     fastest, default = min(times, key=times.get), (0, 0)
