@@ -52,6 +52,7 @@ struct contextune_api {
                             size_t most);
   int (*region_group)(contextune_entry* entry, const char* ranks);
   uint32_t (*tunable_group_key)(contextune_tunable* tunable, const char* key, const char* ranks);
+  void (*note_capture)(void* stream);
 };
 
 /* Exported; never NULL. */

@@ -46,6 +46,10 @@ contextune_place current_place() noexcept {
   return now->is_capturing() ? contextune_place_capture : contextune_place_free;
 }
 
+void note_capture(void* stream) noexcept {
+  if (intercept::Runtime* now = runtime()) now->note_capture(static_cast<CUstream>(stream));
+}
+
 }  // namespace contextune::api
 
 using namespace contextune;

@@ -5,5 +5,6 @@
 namespace contextune::api {
 
 [[nodiscard]] contextune_place current_place() noexcept;
+void note_capture(void* stream) noexcept;
 
 }  // namespace contextune::api

@@ -1,19 +1,23 @@
 """While PyTorch captures a CUDA graph nothing is measured: what is settled runs, else the default. The
-simulated driver has no PyTorch, so one stands in that only says whether it captures."""
+simulated driver has no PyTorch, so one stands in that only says which stream it captures."""
 
+import ctypes
 import sys
 import types
 import unittest
 
 import contextune
-from simulated import Gpu, clear_logs
+from simulated import Gpu, clear_logs, require
 
 clear_logs()
 gpu = Gpu()
 BLOCKS = [256, 128, 64]
 captures = False
+stream = ctypes.c_void_p()
+require(gpu.cuda.cuStreamCreate(ctypes.byref(stream), 1), "cuStreamCreate")
 sys.modules["torch"] = types.SimpleNamespace(cuda=types.SimpleNamespace(
-    is_initialized=lambda: True, is_current_stream_capturing=lambda: captures))
+    is_initialized=lambda: True, is_current_stream_capturing=lambda: captures,
+    current_stream=lambda: types.SimpleNamespace(cuda_stream=stream.value)))
 
 
 class Captures(unittest.TestCase):
@@ -25,7 +29,13 @@ class Captures(unittest.TestCase):
 
     @staticmethod
     def capture(begins):
+        """Begins a capture, or ends it, of a stream that nothing is launched on."""
         global captures
+        if begins and not captures:
+            require(gpu.cuda.cuStreamBeginCapture_v2(stream, 0), "cuStreamBeginCapture")
+        if captures and not begins:
+            require(gpu.cuda.cuStreamEndCapture(stream, ctypes.byref(ctypes.c_void_p())),
+                    "cuStreamEndCapture")
         captures = begins
 
     def launch(self, block):

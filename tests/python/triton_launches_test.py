@@ -321,7 +321,8 @@ class Launches(unittest.TestCase):
         tuner = self.tuned(kernel)
         captures = [True]
         torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
-            is_initialized=lambda: True, is_current_stream_capturing=lambda: captures[0]))
+            is_initialized=lambda: True, is_current_stream_capturing=lambda: captures[0],
+            current_stream=lambda: types.SimpleNamespace(cuda_stream=0)))
         with unittest.mock.patch.dict(sys.modules, torch=torch):
             with contextune.region(self.name, **FAST):
                 self.assertEqual(tuner[(8,)](self.y, 2.0, 1000), "launched 256")

@@ -64,6 +64,7 @@ constexpr contextune_api table{
     .tunable_timings = &tunable_timings,
     .region_group = &set_region_group,
     .tunable_group_key = &tunable_group_key,
+    .note_capture = &note_capture,
 };
 
 /// The table of an entry or call that was begun. An all-zero entry or call goes to this copy, which
@@ -234,6 +235,10 @@ void contextune_tunable_region_begin(contextune_entry* entry, contextune_tunable
 
 enum contextune_place contextune_current_place(void) {
   return active_api()->current_place();
+}
+
+void contextune_note_capture(void* stream) {
+  active_api()->note_capture(stream);
 }
 
 int contextune_region_query(const char* name, contextune_region_report* report) {

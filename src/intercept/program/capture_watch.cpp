@@ -25,6 +25,17 @@ void CaptureWatch::begun(CUstream stream) noexcept {
   if (place != captures_.end()) place->begun = true;
 }
 
+void CaptureWatch::note(CUstream stream) noexcept {
+  if (!is_capturing(stream)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto is_known = [stream](const Capture& one) { return one.stream == stream; };
+    if (std::any_of(captures_.begin(), captures_.end(), is_known)) return;
+  }
+  begin(stream);
+  begun(stream);
+}
+
 void CaptureWatch::remove(CUstream stream, bool begun) noexcept {
   const std::lock_guard lock(mutex_);
   const auto place = std::find_if(captures_.begin(), captures_.end(), [=](const Capture& one) {

@@ -19,6 +19,8 @@ class CaptureWatch {
   void begin(CUstream stream) noexcept;
   void begun(CUstream stream) noexcept;
   void failed(CUstream stream) noexcept { remove(stream, false); }
+  /// It is being captured, whether its begin was seen or not.
+  void note(CUstream stream) noexcept;
   /// The capture ended, or the stream is gone.
   void end(CUstream stream) noexcept { remove(stream, true); }
 

@@ -29,6 +29,7 @@ class ProgramRuntime final : public Runtime {
   [[nodiscard]] Region* current_region() noexcept override;
   [[nodiscard]] bool is_in_region() noexcept override;
   [[nodiscard]] bool is_capturing() noexcept override;
+  void note_capture(CUstream stream) noexcept override { services_.captures.note(stream); }
   void declare(std::shared_ptr<KernelRule> rule) override;
   [[nodiscard]] JobRanks& ranks() noexcept override { return ranks_; }
   [[nodiscard]] const space::ChoiceDeclaration* choice_rule(

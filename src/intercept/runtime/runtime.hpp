@@ -80,6 +80,8 @@ class Runtime {
 
   /// Whether a stream is being captured into a graph.
   [[nodiscard]] virtual bool is_capturing() noexcept = 0;
+  /// That one is, which may not have been seen.
+  virtual void note_capture(CUstream stream) noexcept = 0;
 
   /// Declares a kernel, for launches that are first seen from now on. The last declared of several
   /// rules for one kernel counts.

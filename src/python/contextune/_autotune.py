@@ -10,7 +10,7 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from contextune import _function_library as c
 from contextune import _library
-from contextune._capture import torch_captures
+from contextune._capture import note_capture
 from contextune._code import version_of
 from contextune._config_space import ConfigSpace
 from contextune._device import Device, current_device
@@ -186,23 +186,20 @@ class AutotunedFunction(Generic[R]):
                      args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         if not self._declare():
             return self._run_untuned(may_override, args, kwargs)
+        note_capture(self._known_library())
         if not self._configs:
             self._list(self._space.of(current_device()))
         by_hand = self._set_by_hand(may_override, args, kwargs)
         of_caller = {name: value for name, value in kwargs.items() if name not in by_hand}
         problem = self._problem_of(group_of(group), args, of_caller)
         call = FunctionCall(self._known_library(), self, args, of_caller, by_hand, is_verbose=verbose,
-                            is_untuned=not tune or self._would_search_in_capture())
+                            is_untuned=not tune)
         assert self._handle is not None
         value: R = call.run(self._handle, problem)
         if call.why_untuned and not self._has_warned:
             self._has_warned = True
             warn_once(f"contextune: {call.why_untuned}")
         return value
-
-    def _would_search_in_capture(self) -> bool:
-        return torch_captures() and \
-            self._known_library().contextune_current_place() == _library.PLACE_FREE
 
     def run_changed(self, base: int, by_hand: Mapping[str, Any], args: tuple[Any, ...],
                     kwargs: dict[str, Any]) -> R:

@@ -1,11 +1,15 @@
-"""Whether PyTorch captures a CUDA graph, in which nothing can be measured."""
+"""Captures of CUDA graphs by PyTorch, in which nothing can be measured."""
 
 import sys
 
+from contextune._library import Library
 
-def torch_captures() -> bool:
-    """Whether it captures on this thread's stream. Without the frontend in the process the library does
-    not see that, and what a search asks of the driver would end the capture."""
+
+def note_capture(library: Library) -> bool:
+    """Whether PyTorch captures a graph on this thread's stream. Tells the library of it, which without
+    the frontend in the process sees no captures."""
     torch = sys.modules.get("torch")
-    return torch is not None and torch.cuda.is_initialized() and bool(
-        torch.cuda.is_current_stream_capturing())
+    if torch is None or not torch.cuda.is_initialized() or not torch.cuda.is_current_stream_capturing():
+        return False
+    library.contextune_note_capture(torch.cuda.current_stream().cuda_stream)
+    return True

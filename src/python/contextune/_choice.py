@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from contextune import _choice_library as c
 from contextune import _library
-from contextune._capture import torch_captures
+from contextune._capture import note_capture
 from contextune._choice_call import ChoiceCall
 from contextune._code import version_of
 from contextune._config_space import ConfigSpace
@@ -196,9 +196,8 @@ class Choice:
         library = _library.library()
         if library is None or not self._declare(library):
             return self._run(0, 0, args, kwargs)
+        note_capture(library)
         at = self._at(args, kwargs)
-        if torch_captures():  # what is there for a search has no place in a graph
-            return self._run(*(self.settled(*at) or (0, 0)), args, kwargs)
         number = self._number_of(library, at)
         call = ChoiceCall(library, lambda way, config: self._run(way, config, args, kwargs))
         wants = library.contextune_choice_wants(self._handle, number)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from contextune import _library
-from contextune._capture import torch_captures
+from contextune._capture import note_capture
 from contextune._choice import Choice, ChoiceProblem, ChoiceTiming
 from contextune._choice_call import ChoiceMemory
 from contextune._code import code_behind
@@ -127,13 +127,15 @@ class CustomOpAutotuning:
 
     def _call_slowly(self, at: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         library = _library.library()
+        if library is not None:
+            note_capture(library)
         place = _library.PLACE_UNTUNED if library is None else library.contextune_current_place()
         if library is None or place == _library.PLACE_UNTUNED:  # there are tensors, so CUDA is there
             self._keep(self._settled, at, self._default())
             return self._default()(*args, **kwargs)
         try:
             found = self._find(library, args, kwargs)
-            if place == _library.PLACE_CAPTURE or torch_captures():  # what is there for a search has no place in a graph
+            if place == _library.PLACE_CAPTURE:  # what is there for a search has no place in a graph
                 return (self._way(found) or self._default())(*args, **kwargs)
             self._begin(library, found, args, kwargs)
             value = found.choice(self._at.call)

@@ -46,6 +46,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "contextune_region_end": (None, [_entry]),
     "contextune_note_failure": (None, [_text]),
     "contextune_current_place": (ctypes.c_int, []),
+    "contextune_note_capture": (None, [ctypes.c_void_p]),
     "contextune_current_device": (ctypes.c_int, [ctypes.POINTER(DeviceFacts)]),
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from contextune import _library, _triton
-from contextune._capture import torch_captures
+from contextune._capture import note_capture
 from contextune._errors import Error
 from contextune._group import group_of
 from contextune._library import Library, encode
@@ -34,7 +34,6 @@ class RegionEntry:
         self._pointer = ctypes.byref(self._entry)
         self._setup = RegionSetup(library)
         self._triton: TritonRegion | None = None
-        self._runs_as_it_is: int | None = None  # how often the body is still to run; None: as tuned
         # Not functions of Python, at whose first instruction a signal could keep them from their work. Who
         # calls begin() calls end(), also where it raises, and then forget().
         self.begin = functools.partial(library.contextune_region_begin, self._pointer, encode(name))
@@ -44,9 +43,6 @@ class RegionEntry:
                   restore: Callable[[], Restore], group: Any) -> None:
         """Says how it is tuned, where that is still of use. Raises Error for what cannot be."""
         tunes = bool(self._library.contextune_region_tunes(self._pointer))
-        if tunes and torch_captures():  # it is no pass
-            self.end()
-            tunes, self._runs_as_it_is = False, 1
         self._triton = _triton.open_region(self._library, tunes)
         if tunes:
             self._setup.tell(self._pointer, options, repeatable=repeatable,
@@ -55,9 +51,6 @@ class RegionEntry:
 
     def next(self) -> bool:
         """Whether the body is to run (again)."""
-        if self._runs_as_it_is is not None:
-            self._runs_as_it_is -= 1
-            return self._runs_as_it_is == 0
         again: int = self._library.contextune_region_next(self._pointer)
         self._setup.raise_failure()
         if again != 0 and self._triton is not None:
@@ -105,6 +98,7 @@ class Region:
         return self
 
     def _enter(self, library: Library, restore: Callable[[], Restore]) -> RegionEntry:
+        note_capture(library)
         entry = RegionEntry(library, self.name)
         try:
             entry.begin()

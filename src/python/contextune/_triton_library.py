@@ -58,6 +58,7 @@ class Tunables:
     """Those functions, without the prefix of their names."""
 
     def __init__(self, library: Library) -> None:
+        self.library = library
         self.error = library.error
         functions = ctypes.CDLL(library.path)
         for name, (result, arguments) in _PROTOTYPES.items():

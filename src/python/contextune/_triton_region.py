@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contextune import _library
-from contextune._capture import torch_captures
+from contextune._capture import note_capture
 from contextune._errors import text_of_failure
 from contextune._library import encode
 from contextune._restore import Restore
@@ -103,7 +103,8 @@ class TritonRegion:
         return self._run(problem, named, tuner, args, kwargs)
 
     def _is_captured(self) -> bool:
-        return self._tunables.current_place() == _library.PLACE_CAPTURE or torch_captures()
+        return self._tunables.current_place() == _library.PLACE_CAPTURE or \
+            note_capture(self._tunables.library)
 
     def _launch_captured(self, kernel: TritonKernel, key: tuple[Any, ...], named: dict[str, Any],
                          tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
