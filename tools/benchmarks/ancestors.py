@@ -196,7 +196,8 @@ def main():
     import built_package
     built_package.use(asked.build)
     with tempfile.TemporaryDirectory(prefix="contextune-ancestors-") as folder, contextlib.chdir(folder):
-        os.environ |= {"CONTEXTUNE_STORE": "off", "CONTEXTUNE_LOG_DIR": f"{folder}/logs"}
+        os.environ["CONTEXTUNE_STORE"] = "off"
+        os.environ.setdefault("CONTEXTUNE_LOG_DIR", f"{folder}/logs")
         theirs = load_ancestor(asked.ancestor)  # before contextune, as it keeps the launches for good
         import contextune
 
