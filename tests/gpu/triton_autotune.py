@@ -127,8 +127,8 @@ class TritonAutotune(unittest.TestCase):
         self.assertEqual((len(axpy.cache), len(softmax.cache)), (1, 1))
         self.assertGreater(min(len(axpy.configs_timings), len(softmax.configs_timings)), 1)
         for kernel in ("axpy", "softmax"):
-            self.assertTrue(lines("event=winner", f"region={self.name} ", f"site={kernel} "))
-            self.assertTrue(lines("event=trial", f"site={kernel} ", "timer=cupti"))
+            self.assertTrue(lines("event=winner", f"region={self.name} ", f"site={kernel}"))
+            self.assertTrue(lines("event=trial", f"site={kernel}", "timer=cupti"))
         torch.testing.assert_close(body(2.0), expected)
         for kernel in (axpy, softmax):
             for config, times in kernel.configs_timings.items():

@@ -10,7 +10,9 @@ namespace contextune::gpu {
 
 /// Has the GPU wait with what is submitted to some streams until all of it is there. It then does it
 /// at its own pace, however slowly the host submits. A stream waits for a number in pinned host
-/// memory (`cuStreamWaitValue32`), and each hold has a number of its own.
+/// memory (`cuStreamWaitValue32`), and each hold has a number of its own. A few small memsets come
+/// first, as a GPU that was idle begins its first kernel some microseconds late, and not always the
+/// same.
 ///
 /// A hold ends by itself at its time limit, so that a program goes on which waits for that work. A
 /// thread of ours sees to it, which ends when nothing was held for a second. Threads: calls are
@@ -39,6 +41,7 @@ class StreamHold {
 
   const Driver& driver_;
   CUcontext context_ = nullptr;  ///< that gave the memory
+  CUdeviceptr filled_ = 0;       ///< by the memsets; 0: there is no memory for them
   const std::shared_ptr<State> state_;
 };
 
