@@ -66,6 +66,7 @@ bool StreamHold::begin(double most_seconds) noexcept {
   const std::lock_guard lock(state.mutex);
   assert(!state.is_held);
   if (state.reached == nullptr) {
+    const RelaxedCapture relaxed(driver_);
     void* memory = nullptr;
     context_ = context_of(driver_, nullptr);
     if (driver_.cuMemHostAlloc(&memory, sizeof(std::uint32_t),
