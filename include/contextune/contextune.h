@@ -264,8 +264,8 @@ enum contextune_place {
 CONTEXTUNE_EXPORT enum contextune_place contextune_current_place(void);
 
 /* Says that a stream, a CUstream, is being captured into a graph. contextune sees captures where it
- * sees launches; elsewhere what a search asks of the driver would end them. Until the driver says that
- * the capture is over, nothing is measured in the process. */
+ * sees launches; elsewhere what a search asks of the driver would end them. Until the driver says
+ * that the capture is over, nothing is measured in the process. */
 CONTEXTUNE_EXPORT void contextune_note_capture(void* stream);
 
 /* --- Limits of the device and of kernels ------------------------------------------------------ */

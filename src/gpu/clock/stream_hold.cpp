@@ -58,8 +58,7 @@ struct StreamHold::State {
   }
 };
 
-StreamHold::StreamHold(const Driver& driver)
-    : driver_(driver), state_(std::make_shared<State>()) {}
+StreamHold::StreamHold(const Driver& driver) : driver_(driver), state_(std::make_shared<State>()) {}
 
 bool StreamHold::begin(double most_seconds) noexcept {
   State& state = *state_;

@@ -8,8 +8,8 @@
 
 namespace contextune::gpu {
 
-/// Has the GPU wait with what is submitted to some streams until all of it is there. It then does it
-/// at its own pace, however slowly the host submits. A stream waits for a number in pinned host
+/// Has the GPU wait with what is submitted to some streams until all of it is there. It then does
+/// it at its own pace, however slowly the host submits. A stream waits for a number in pinned host
 /// memory (`cuStreamWaitValue32`), and each hold has a number of its own. A few small memsets come
 /// first, as a GPU that was idle begins its first kernel some microseconds late, and not always the
 /// same.
@@ -26,8 +26,8 @@ class StreamHold {
 
   /// A hold begins, of no stream yet. False: there is no memory or no thread for it.
   [[nodiscard]] bool begin(double most_seconds) noexcept;
-  /// What is submitted to the stream from now on waits. The stream is not being captured. False: the
-  /// driver refuses, and nothing waits.
+  /// What is submitted to the stream from now on waits. The stream is not being captured. False:
+  /// the driver refuses, and nothing waits.
   [[nodiscard]] bool add(StreamHandle stream) noexcept;
   /// It ends, if there is one. False: its time limit was over before.
   bool release() noexcept;

@@ -12,13 +12,14 @@ namespace contextune::intercept {
 
 /// Whether the GPU begins an entry only when all of its work is there, and what that needs.
 ///
-///     as it comes   axpy ......... softmax     the host launches softmax long after axpy has ended:
-///     held          ......... axpy softmax     only the second time shows what a faster axpy gains
+///     as it comes   axpy ......... softmax     the host launches softmax long after axpy has
+///     ended: held          ......... axpy softmax     only the second time shows what a faster
+///     axpy gains
 ///
 /// An entry is held where the GPU was seen to wait for the host between launches, if each config is
 /// one launch, so that all cost the host the same. The caller allows it only for bodies that are
-/// repeated by a rank alone, as others may wait for what is held. A body that waits for its own work
-/// cannot be held: it is seen by the time limits that it reaches. Not thread-safe.
+/// repeated by a rank alone, as others may wait for what is held. A body that waits for its own
+/// work cannot be held: it is seen by the time limits that it reaches. Not thread-safe.
 class EntryHold {
  public:
   using Make = std::function<std::unique_ptr<gpu::StreamHold>()>;

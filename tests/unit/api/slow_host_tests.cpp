@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include <contextune/contextune.hpp>
 #include <simcuda/simcuda.h>
+#include <contextune/contextune.hpp>
 
 #include "catch.hpp"
 #include "program.hpp"
@@ -77,6 +77,8 @@ TEST_CASE("A call that makes several launches is compared with what they cost th
       require(Program::on().launch("set", y, 64, 1.0F, 1, 128));
     }
   });
-  CONTEXTUAL_AUTOTUNE("pieces", {.repeatable = true}) { pieces(); }
+  CONTEXTUAL_AUTOTUNE("pieces", {.repeatable = true}) {
+    pieces();
+  }
   CHECK(used == 1);
 }

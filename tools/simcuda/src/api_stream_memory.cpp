@@ -42,7 +42,8 @@ CUresult wait_value(Stream& stream, CUdeviceptr address, T value, unsigned flags
   const unsigned condition = flags & condition_bits;
   if (driver().pending.immediate() && holds(address, value, condition)) return CUDA_SUCCESS;
   const auto seen = std::make_shared<Stamp>();
-  put_off(stream, [&stream, seen] { stream.ready = std::max(stream.ready, seen->done); }, seen);
+  put_off(
+      stream, [&stream, seen] { stream.ready = std::max(stream.ready, seen->done); }, seen);
   const auto task = std::make_shared<Task>();
   task->may_run = [address, value, condition] { return holds(address, value, condition); };
   task->effect = [seen] {
