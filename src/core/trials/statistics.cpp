@@ -112,7 +112,7 @@ double t_quantile(double tail, std::size_t degrees) {
 }
 
 Bound paired_bound(std::span<const double> gains, double tail, const Scatter& known,
-                   std::size_t fitted) {
+                   std::size_t fitted, std::size_t one_in) {
   if (gains.size() < 2 + fitted) {
     const double infinite = std::numeric_limits<double>::infinity();
     return {mean(gains), -infinite, infinite, known};
@@ -120,7 +120,7 @@ Bound paired_bound(std::span<const double> gains, double tail, const Scatter& kn
   std::vector<double> sorted(gains.begin(), gains.end());
   std::sort(sorted.begin(), sorted.end());
   const std::size_t n = sorted.size();
-  const std::size_t cut = n / 10;
+  const std::size_t cut = n / one_in;
   const std::span<const double> kept(sorted.data() + cut, n - 2 * cut);
   std::vector<double> winsorized = sorted;
   for (std::size_t i = 0; i < cut; ++i) {
@@ -143,6 +143,26 @@ Bound paired_bound(std::span<const double> gains, double tail, const Scatter& kn
   const double error = scatter.deviation / (share * std::sqrt(static_cast<double>(n)));
   const double centre = mean(kept);
   return {centre, centre - t_quantile(tail, scatter.degrees) * error, error, scatter};
+}
+
+Interval difference(const Bound& a, const Bound& b, double tail) {
+  const double middle = b.mean - a.mean;
+  const double error = std::hypot(a.error, b.error);
+  if (!std::isfinite(error)) return {middle, -error, error};
+  if (error == 0) return {middle, middle, middle};
+  // Welch and Satterthwaite; whole degrees, rounded down but for what arithmetic makes.
+  constexpr double rounding = 1e-9;
+  const auto share = [&](const Bound& one) {
+    const double part = one.error / error;
+    return one.scatter.degrees == 0 || part == 0
+               ? 0
+               : part * part * part * part / static_cast<double>(one.scatter.degrees);
+  };
+  const double shares = share(a) + share(b);
+  const double most = static_cast<double>(a.scatter.degrees + b.scatter.degrees);
+  const double degrees = shares > 0 ? std::min(1 / shares, most) : most;
+  const double half = t_quantile(tail, static_cast<std::size_t>(degrees + rounding)) * error;
+  return {middle, middle - half, middle + half};
 }
 
 std::vector<double> without_order(std::span<const double> gains) {

@@ -56,12 +56,30 @@ struct Bound {
   Scatter scatter;   ///< of the pairs
 };
 
+/// Of many samples, one in so many is trimmed at each end.
+inline constexpr std::size_t trim_of_many = 10;
+/// Of few samples, that one in five is trimmed lets no single one decide.
+inline constexpr std::size_t trim_of_few = 5;
+
 /// Bound of the mean of paired gains, 10 % trimmed at each end (Tukey and McLaughlin), so that one
 /// interrupted pass among many does not decide. -inf for fewer than two pairs.
 /// @param known of gains like these, from before
 /// @param fitted what was estimated from the gains and taken off them before
+/// @param one_in one gain in so many is trimmed at each end
 [[nodiscard]] Bound paired_bound(std::span<const double> gains, double tail,
-                                 const Scatter& known = {}, std::size_t fitted = 0);
+                                 const Scatter& known = {}, std::size_t fitted = 0,
+                                 std::size_t one_in = trim_of_many);
+
+/// A figure with what it lies between, at some confidence.
+struct Interval {
+  double middle = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// How much `b` is above `a`, two means of samples that are no pairs (Yuen and Welch).
+/// @param tail at either end. Infinitely wide where a scatter is not known.
+[[nodiscard]] Interval difference(const Bound& a, const Bound& b, double tail);
 
 /// Takes off the gains what depends on which state of a pair came first: in work that grows,
 /// shrinks or alternates, that is not scatter. The gains of even and of odd places began alike.
