@@ -10,6 +10,7 @@
 
 #include "cli/words/documentation.hpp"
 #include "core/value/option_table.hpp"
+#include "core/value/parse_number.hpp"
 #include "space/nearest_name.hpp"
 
 namespace contextune::cli {
@@ -31,8 +32,8 @@ std::string joined(const Words& words, std::string_view separator) {
 }
 
 bool takes_value(std::string_view flag) {
-  constexpr std::array<std::string_view, 5> flags{"--space-out", "-n", "--num-ranks", "--prove",
-                                                  "--clock"};
+  constexpr std::array<std::string_view, 7> flags{
+      "--space-out", "-n", "--num-ranks", "--prove", "--clock", "--progress", "--color"};
   if (std::ranges::find(flags, flag) != flags.end()) return true;
   return std::ranges::any_of(option_table(), [&](const OptionInfo& option) {
     return option.flag == flag && !option.is_switch;
@@ -98,6 +99,29 @@ std::string did_you_mean(const std::string& word, std::span<const std::string_vi
   const std::string_view meant = space::nearest_name(word, names);
   if (meant.empty()) return {};
   return "; did you mean " + quote + std::string(meant) + quote + "?";
+}
+
+// Words of an option, and what they mean.
+template <class Value>
+using Choices = std::map<std::string, Value>;
+
+const Choices<ColourUse>& colour_words() {
+  static const Choices<ColourUse> words = {
+      {"auto", ColourUse::Auto}, {"always", ColourUse::Always}, {"never", ColourUse::Never}};
+  return words;
+}
+
+const Choices<ProgressUse>& progress_words() {
+  static const Choices<ProgressUse> words = {
+      {"auto", ProgressUse::Auto}, {"always", ProgressUse::Always}, {"never", ProgressUse::Never}};
+  return words;
+}
+
+template <class Value>
+void add_choice(CLI::App& app, const std::string& flag, Value& value, const Choices<Value>& words) {
+  app.add_option_function<std::string>(
+         flag, [&value, &words](const std::string& word) { value = words.at(word); })
+      ->check(CLI::IsMember(words));
 }
 
 // CLI11 parses, and knows nothing of how help is written.
@@ -173,6 +197,8 @@ Request parse_run(Words words) {
   parser.app().add_flag("--kill-on-failure", request.kill_on_failure);
   parser.app().add_option("--prove", request.prove)->check(CLI::Range(2, most_proving_rounds));
   parser.app().add_option("--clock", request.clock);
+  add_choice(parser.app(), "--progress", request.progress, progress_words());
+  add_choice(parser.app(), "--color", request.colour, colour_words());
   if (auto other = parser.parse(std::move(words), "run", run_failed)) return *other;
   for (const OptionInfo& option : option_table()) {
     const std::string name(option.name);
@@ -217,6 +243,7 @@ Request parse_logs(Words words) {
   parser.app().add_flag("--passes", request.passes);
   CLI::Option* const json = parser.app().add_flag("--json", request.json);
   parser.app().add_option("--nccl-csv", request.nccl_csv)->excludes(json);
+  add_choice(parser.app(), "--color", request.colour, colour_words());
   if (auto other = parser.parse(std::move(words), "logs", 2)) return *other;
   return request;
 }
@@ -226,6 +253,7 @@ Request parse_doctor(Words words) {
   request.command = take_command(words);
   Parser parser(doctor_help());
   parser.app().add_option("--space", request.space);
+  add_choice(parser.app(), "--color", request.colour, colour_words());
   if (auto other = parser.parse(std::move(words), "doctor", 2)) return *other;
   return request;
 }
@@ -323,6 +351,47 @@ Request parse_store(Words words) {
   return request;
 }
 
+// "2%" or "0.02". Nothing: it is neither, or more than the whole.
+std::optional<double> share_of(std::string text) {
+  const bool is_percent = text.ends_with('%');
+  if (is_percent) text.pop_back();
+  while (text.ends_with(' ')) text.pop_back();
+  const auto number = parse_number<double>(text);
+  const double share = number.value_or(-1) / (is_percent ? 100 : 1);
+  return share >= 0 && share <= 1 ? std::optional(share) : std::nullopt;
+}
+
+Request parse_compare(Words words) {
+  CompareRequest request;
+  std::string margin;
+  std::string fail_on;
+  const Words arguments =
+      take_arguments(words, {"--run-a", "--run-b", "--margin", "--fail-on", "--color"});
+  Parser parser(compare_help());
+  parser.app().add_option("--run-a", request.run_a);
+  parser.app().add_option("--run-b", request.run_b);
+  parser.app().add_option("--margin", margin);
+  parser.app().add_option("--fail-on", fail_on)->check(CLI::IsMember({"slower"}));
+  parser.app().add_flag("--json", request.json);
+  add_choice(parser.app(), "--color", request.colour, colour_words());
+  if (auto other = parser.parse(std::move(words), "compare", 2)) return *other;
+  const auto wrong = [](const std::string& what) {
+    return UsageError{"contextune compare: " + what + "; `contextune compare --help` tells more"};
+  };
+  const bool is_one = arguments.size() == 1 && !(request.run_a + request.run_b).empty();
+  if (arguments.size() != 2 && !is_one)
+    return wrong("give A and B, or one folder of rank logs with --run-a and --run-b");
+  request.a = arguments.front();
+  if (!is_one) request.b = arguments.back();
+  if (request.a.empty() || (!is_one && request.b.empty())) return wrong("a name is empty");
+  request.fail_on_slower = !fail_on.empty();
+  if (margin.empty()) return request;
+  const auto share = share_of(margin);
+  if (!share) return wrong("--margin is '" + margin + "'; give a share such as 2% or 0.02");
+  request.margin = *share;
+  return request;
+}
+
 Request parse_table(Words words, std::string_view command, std::string (*table)()) {
   bool markdown = false;
   Parser parser(
@@ -364,12 +433,14 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "build") return parse_build(words);
   if (command == "kernels") return parse_kernels(words);
   if (command == "store") return parse_store(words);
+  if (command == "compare") return parse_compare(words);
   if (command == "options") return parse_table(words, command, options_markdown);
   if (command == "reasons") return parse_reasons(words);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
-  constexpr std::array<std::string_view, 9> commands = {
-      "run", "logs", "doctor", "build", "kernels", "store", "options", "reasons", "help"};
+  constexpr std::array<std::string_view, 10> commands = {"run",     "logs",    "compare", "doctor",
+                                                         "build",   "kernels", "store",   "options",
+                                                         "reasons", "help"};
   return UsageError{"contextune: there is no command '" + command + "'" +
                     did_you_mean(command, commands) + "; `contextune --help` shows what there is"};
 }

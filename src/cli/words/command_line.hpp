@@ -6,10 +6,22 @@
 #include <variant>
 #include <vector>
 
+#include "cli/words/colour.hpp"
+
 namespace contextune::cli {
 
 /// More local ranks than that are taken for a mistake.
 inline constexpr int most_local_ranks = 1024;
+
+/// Changes up to this share are taken for none by `compare`, unless --margin says another.
+inline constexpr double usual_margin = 0.02;
+
+/// Where the progress of a run is shown while it goes on, as --progress says.
+enum class ProgressUse {
+  Auto,    ///< on a terminal, and in the file of --report
+  Always,  ///< also where it is no terminal, in lines
+  Never
+};
 
 struct RunRequest {
   /// Options that were given, by name in the options table, with their text.
@@ -20,6 +32,8 @@ struct RunRequest {
   int prove = 0;  ///< rounds of a bare and a tuned run; 0: the program is run once, tuned
   /// For --prove: whose first group is the program's own time; empty: the wall clock alone.
   std::string clock;
+  ProgressUse progress = ProgressUse::Auto;
+  ColourUse colour = ColourUse::Auto;
   std::vector<std::string> command;
 };
 
@@ -30,11 +44,13 @@ struct LogsRequest {
   bool passes = false;  ///< also each site's config in every pass
   bool json = false;
   std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
+  ColourUse colour = ColourUse::Auto;
 };
 
 struct DoctorRequest {
   std::string space;
   std::vector<std::string> command;
+  ColourUse colour = ColourUse::Auto;
 };
 
 struct BuildRequest {
@@ -63,6 +79,17 @@ struct StoreRequest {
   std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
 };
 
+struct CompareRequest {
+  std::string a;      ///< a log folder or file, or a store or a file of one, or FOLDER:RUN
+  std::string b;      ///< empty: as `a`
+  std::string run_a;  ///< of a log; empty: the last one
+  std::string run_b;
+  double margin = usual_margin;
+  bool json = false;
+  bool fail_on_slower = false;
+  ColourUse colour = ColourUse::Auto;
+};
+
 /// Only something to print: help, a version, a table for the documentation.
 struct TextRequest {
   std::string text;
@@ -75,7 +102,7 @@ struct UsageError {
 };
 
 using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, KernelsRequest,
-                             StoreRequest, TextRequest, UsageError>;
+                             StoreRequest, CompareRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;

@@ -18,5 +18,7 @@ namespace contextune::cli {
 [[nodiscard]] int answer(const KernelsRequest& request);
 /// Looks at stored winners, or changes what is stored.
 [[nodiscard]] int answer(const StoreRequest& request);
+/// Compares two runs, or two stores.
+[[nodiscard]] int answer(const CompareRequest& request);
 
 }  // namespace contextune::cli

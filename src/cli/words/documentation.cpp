@@ -86,6 +86,7 @@ std::string main_help() {
 Commands
   run      start a program with contextune in it
   logs     read the rank logs
+  compare  two runs or two stores: what is the same, faster or slower
   store    look at stored winners, compare, join and export them
   doctor   look at this machine
   build    build one kernel of a source, as the tuned program has it done
@@ -224,6 +225,17 @@ Options
               "Where --discover writes its space file; a file that is there already is never "
               "overwritten; default contextune.lua",
               6);
+  text += "  --progress WHEN\n" +
+          wrapped(
+              "auto: news of the search on a terminal, and a line that is rewritten with what is "
+              "left where the program's output goes elsewhere; always: also where standard error "
+              "is no terminal, in lines of their own, one a second at most; never",
+              6);
+  text += "  --color WHEN\n" +
+          wrapped(
+              "Colours of the summary: auto (on a terminal; NO_COLOR and CLICOLOR_FORCE count), "
+              "always or never",
+              6);
   return text;
 }
 
@@ -254,9 +266,62 @@ with the reason.
              writes what the collectives run now for NCCL's example tuner plugin, which does it without
              contextune; that plugin knows no datatypes, so a winner then holds for sums of
              floating-point numbers as well, and it gives one channel to what has no row
+  --color WHEN
+             auto (on a terminal), always or never; NO_COLOR and CLICOLOR_FORCE count in auto
 
 Exit status: 0; 1 if there is no log, or no line in it that can be read; 2 if the command was not
 understood.
+)";
+}
+
+std::string compare_help() {
+  return R"(contextune compare A B [--margin SHARE] [--fail-on slower] [--json]
+contextune compare FOLDER --run-a ID --run-b ID
+
+  contextune compare before/.autotune_logs after/.autotune_logs
+  contextune compare .autotune_logs --run-a 7f3a21 --run-b 04c1de
+  contextune compare /jobs/17:7f3a21 /jobs/18 --margin 5%
+  contextune compare --fail-on slower baseline today       # for CI
+  contextune compare ~/.cache/contextune /jobs/17/store
+
+Says of each site in both whether B takes as long as A: with the config that it settled on, and with its
+default. A and B are two folders of rank logs, or two stores (or one file of each). Of a folder of logs the
+last run counts, or that of FOLDER:ID, --run-a and --run-b. Sites are matched by region, name and key. Where
+the key is in one side only, sites are matched without the code and the device in it, if only one fits: that
+is another build, and is said. The rest is listed.
+
+How it decides
+  SAME     the 95 % interval of B's time over A's lies within the margin: from 1 / (1 + margin) to 1 + margin
+  FASTER   all of the interval lies below the margin
+  SLOWER   all of it lies above
+  UNCLEAR  the interval crosses a border of the margin, or a side has too few samples: why is said
+
+Of rank logs, the interval is that of the difference of the trimmed means of the samples' logarithms (Yuen's
+test). One sample in five is trimmed at each end, so that one interrupted pass of five decides nothing; three
+samples on each side are the fewest. Samples are those of the table: throttled and failed passes do not count.
+A clock's step counts as scatter. Times that are shown are medians. A store keeps no samples. There the
+interval goes from the fastest of B over the slowest of A to the reverse, and four samples on each side are
+enough. A winner that an earlier run stored has no samples in a run's log: UNCLEAR.
+
+The interval knows how passes scatter within a run. It cannot know how runs differ from each other, by clocks,
+temperature or placement of memory: this is what the margin is for. Compare two runs of one program first.
+
+Of several ranks the slowest one's times count, as in their tuning, pass by pass where they tuned together.
+
+A gain is how much less time a region takes with its winners than with its defaults, or a found region by how
+its launches go out. Its word compares the share of the time that is left, so that it holds between machines.
+
+Times of different GPUs, and simulated beside real ones, are compared as well: the first line says so.
+
+  --margin SHARE    changes up to it count as none: 2% (the default) or 0.02
+  --fail-on slower  the exit status is 1 if a settled time or a gain is SLOWER
+  --run-a ID, --run-b ID
+                    the runs of A and B
+  --json            for programs: times in seconds, null where there is none
+  --color WHEN      auto (on a terminal), always or never
+
+Exit status: 0, whatever is found. With --fail-on slower, 1 if something is SLOWER. 2 if the command was not
+understood, if a side cannot be read, or, with --fail-on, if nothing is in both.
 )";
 }
 
@@ -268,7 +333,8 @@ std::string doctor_help() {
 
 Looks at what tuning needs: the CUDA driver and its GPUs, CUPTI, NVML, NVRTC, this environment, the
 log folder, the store, and, if they are given, a space file and a program (static, setuid, of another
-architecture or C library). Starts nothing and changes nothing.
+architecture or C library). Starts nothing and changes nothing. --color WHEN: auto (on a terminal),
+always or never.
 
 Exit status: 0 if tuning can work, 1 if not.
 )";

@@ -9,6 +9,7 @@ namespace contextune::cli {
 [[nodiscard]] std::string main_help();
 [[nodiscard]] std::string run_help();
 [[nodiscard]] std::string logs_help();
+[[nodiscard]] std::string compare_help();
 [[nodiscard]] std::string doctor_help();
 [[nodiscard]] std::string build_help();
 [[nodiscard]] std::string kernels_help();

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/words/colour.hpp"
+
 namespace contextune::cli {
 namespace {
 
@@ -69,7 +71,13 @@ std::string count_text(unsigned long long count, std::string_view one, std::stri
 }
 
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t escape = size_of_escape(text.substr(i));
+    if (escape == 0 && starts_character(text[i])) ++width;
+    i += std::max<std::size_t>(escape, 1);
+  }
+  return width;
 }
 
 std::string shortened(const std::string& text, std::size_t width) {

@@ -23,10 +23,11 @@ namespace contextune::cli {
 [[nodiscard]] std::string count_text(unsigned long long count, std::string_view one,
                                      std::string_view many);
 
-/// Columns that a terminal takes for the text, counting one for each UTF-8 character.
+/// Columns that a terminal takes for the text, counting one for each UTF-8 character and none for
+/// colours.
 [[nodiscard]] std::size_t width_of(std::string_view text);
 
-/// `text`, cut in its middle to at most `width` characters.
+/// `text`, which has no colours yet, cut in its middle to at most `width` characters.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t width);
 
 /// Rows of cells, printed in columns. A plain value.
