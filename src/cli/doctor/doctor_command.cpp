@@ -1,5 +1,7 @@
 #include "cli/words/commands.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 
@@ -7,6 +9,7 @@
 #include "cli/setup/findings.hpp"
 #include "cli/setup/program_file.hpp"
 #include "cli/setup/space_files.hpp"
+#include "cli/words/colour.hpp"
 #include "cli/words/text.hpp"
 
 namespace contextune::cli {
@@ -48,13 +51,14 @@ void examine_program(const std::string& program, Findings& findings) {
 }
 
 std::string mark_of(Verdict verdict) {
-  if (verdict == Verdict::Good) return "[ok]";
-  return verdict == Verdict::Note ? "[--]" : "[no]";
+  if (verdict == Verdict::Good) return in_tone(Tone::Good, "[ok]");
+  return verdict == Verdict::Note ? in_tone(Tone::Warning, "[--]") : in_tone(Tone::Bad, "[no]");
 }
 
 }  // namespace
 
 int answer(const DoctorRequest& request) {
+  switch_colours(has_colours(request.colour, STDOUT_FILENO));
   Findings findings;
   examine_gpu(findings);
   examine_surroundings(findings);
@@ -67,8 +71,9 @@ int answer(const DoctorRequest& request) {
   const bool works = std::ranges::none_of(
       findings, [](const Finding& finding) { return finding.verdict == Verdict::Missing; });
   std::cout << table.to_string("")
-            << (works ? "Tuning can work here.\n"
-                      : "Tuning cannot work here: see what is marked [no].\n")
+            << (works ? in_tone(Tone::Good, "Tuning can work here.")
+                      : in_tone(Tone::Bad, "Tuning cannot work here: see what is marked [no]."))
+            << "\n"
             << std::flush;
   return works ? 0 : 1;
 }

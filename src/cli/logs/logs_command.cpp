@@ -1,5 +1,7 @@
 #include "cli/words/commands.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <contextune/error.hpp>
@@ -14,6 +16,7 @@
 #include "cli/report/rank_comparison.hpp"
 #include "cli/report/rank_differences.hpp"
 #include "cli/report/summary.hpp"
+#include "cli/words/colour.hpp"
 #include "cli/words/text.hpp"
 #include "log/run_report.hpp"
 
@@ -100,6 +103,7 @@ bool has_rank(const LogContents& contents, int rank) {
 
 int answer(const LogsRequest& request) {
   try {
+    switch_colours(!request.json && has_colours(request.colour, STDOUT_FILENO));
     LogContents contents = read_logs(log_folder(request.folder));
     const bool nothing = contents.num_records == 0;
     select_run(contents, request.run);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cli/report/summary.hpp"
+#include "cli/words/colour.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {
@@ -87,6 +89,12 @@ std::string status_of(const SiteReport& site, const ConfigTimes& times,
   const bool is_said = times.status.empty() || (times.status == "untried" && !text.empty());
   if (!is_said) text += (text.empty() ? "" : ", ") + times.status;
   return log::printable(text);
+}
+
+// The winner stands out, and what lost steps back; the default is what they are compared with.
+std::optional<Tone> tone_of(const SiteReport& site, std::uint32_t config) {
+  if (is_winner(site, config)) return config == 0 ? Tone::Strong : Tone::Good;
+  return config == 0 ? std::optional<Tone>() : Tone::Faint;
 }
 
 std::string against_default(double median, double by_default) {
@@ -191,17 +199,24 @@ void ConfigTable::add(const SiteReport& site, const std::string& label,
       }
       --room;
     }
-    table_.add({is_first ? label : "", "config-" + std::to_string(times.config),
-                shortened(values.of(times.config), width_ * 2 / 5), time_text(times.median),
-                percent_text(times.spread),
-                times.config == 0 ? "-" : against_default(times.median, by_default->median),
-                status_of(site, times, left_out)});
+    std::vector<std::string> cells = {
+        "config-" + std::to_string(times.config),
+        shortened(values.of(times.config), width_ * 2 / 5),
+        time_text(times.median),
+        percent_text(times.spread),
+        times.config == 0 ? "-" : against_default(times.median, by_default->median),
+        status_of(site, times, left_out)};
+    const auto tone = tone_of(site, times.config);
+    for (std::string& cell : cells)
+      if (tone) cell = in_tone(*tone, cell);
+    cells.insert(cells.begin(), is_first ? label : "");
+    table_.add(std::move(cells));
     is_first = false;
   }
   empty_ = false;
   if (!site.trials.empty() && site.num_configs > list.size())
     others["untried"] += site.num_configs - list.size();
-  if (!others.empty()) table_.add({"", "", counts_text(others)});
+  if (!others.empty()) table_.add({"", "", in_tone(Tone::Faint, counts_text(others))});
   if (!values.common().empty())
     table_.add({"", "", shortened("all with " + log::printable(values.common()), width_ * 2 / 5)});
 }

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "cli/report/rank_comparison.hpp"
+#include "cli/words/colour.hpp"
 #include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 
@@ -157,7 +158,7 @@ std::string comparison_text(const RankComparison& comparison, const ProcessRepor
   text += regions_text(comparison, shown, width) + waits_text(comparison);
   if (comparison.together) text += troubles(shown, detail);
   if (comparison.differences.empty()) return text + "\n  the ranks differ in nothing but times\n";
-  text += "\n  the ranks differ\n";
+  text += "\n  " + in_tone(Tone::Warning, "the ranks differ") + "\n";
   for (const std::string& difference : comparison.differences)
     text += "    " + printable(difference) + "\n";
   return text;

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "cli/report/config_times.hpp"
+#include "cli/words/colour.hpp"
 #include "cli/words/text.hpp"
 #include "core/submission/submission.hpp"
 #include "core/value/take_until.hpp"
@@ -85,7 +86,9 @@ std::string confirm_line(const ProcessReport& process, const ConfirmReport& conf
             (alone ? " with the winner" : " with the winners") + gain_text(confirm) + ", " +
             count_text(confirm.pairs, "pair", "pairs") + " of passes" + mark(process) + ": ";
   }
-  return text + printable(verdict_text(confirm)) + "\n";
+  const bool is_won = confirm.verdict == "kept" || confirm.verdict == "reduced";
+  return text + in_tone(is_won ? Tone::Good : Tone::Warning, printable(verdict_text(confirm))) +
+         "\n";
 }
 
 std::string replay_line(const ProcessReport& process, const RegionReport& region) {
@@ -187,9 +190,10 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
     return "    launches: as written, since an earlier run did not come to its end otherwise\n";
   if (submission.state == "open") {
     const bool is_last = submission.run >= submission.most_runs;
-    return "    not settled yet (run " + std::to_string(submission.run) + " of at most " +
-           std::to_string(submission.most_runs) + "): launches go out " + text +
-           " so far, and the next run " + (is_last ? "stays with that\n" : "goes on from here\n");
+    return "    " + in_tone(Tone::Warning, "not settled yet") + " (run " +
+           std::to_string(submission.run) + " of at most " + std::to_string(submission.most_runs) +
+           "): launches go out " + text + " so far, and the next run " +
+           (is_last ? "stays with that\n" : "goes on from here\n");
   }
   if (region.confirms.empty() || region.confirms.back().verdict != "kept")
     return "    launches: as written, since nothing else was shown to be faster" +
@@ -198,7 +202,7 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
                 : " (times as long: " + printable(submission.screened) + ")") +
            "\n";
   const ConfirmReport& confirm = region.confirms.back();
-  return "    launches: " + text + ": " + percent_text(confirm.gain) +
+  return "    launches: " + in_tone(Tone::Good, text) + ": " + percent_text(confirm.gain) +
          " less time than as written (with 95 % confidence at least " +
          percent_text(confirm.bound) + ", " + count_text(confirm.pairs, "pair", "pairs") + ")" +
          mark(process) + "\n";
@@ -375,14 +379,15 @@ std::string region_lines(const ProcessReport& process, const RegionModes& modes,
 
 std::string troubles(const ProcessReport& process, Detail detail) {
   std::string text;
-  for (const std::string& fault : process.faults) text += "    " + in_lines(fault) + "\n";
+  for (const std::string& fault : process.faults)
+    text += "    " + in_tone(Tone::Warning, in_lines(fault)) + "\n";
   const int most_of_a_reason = detail == Detail::Few ? 4 : std::numeric_limits<int>::max();
   std::map<std::string, int> shown;
   const auto told = told_above(process);
   for (const log::FallbackReport& fallback : process.fallbacks) {
     if (told.contains(&fallback)) continue;
     if (++shown[fallback.reason] > most_of_a_reason) continue;
-    text += "    " + printable(fallback.reason);
+    text += "    " + in_tone(Tone::Warning, printable(fallback.reason));
     if (!fallback.region.empty()) text += ", " + printable(fallback.region);
     if (!fallback.site.empty()) text += ", " + printable(fallback.site);
     text += times_text(fallback) + ": " + in_lines(fallback.text) + "\n";
@@ -393,7 +398,8 @@ std::string troubles(const ProcessReport& process, Detail detail) {
             " more; `contextune logs` lists them\n";
   }
   for (const std::string& name : regions_never_entered(process)) {
-    text += "    region " + printable(name) + " was never entered\n";
+    text +=
+        "    " + in_tone(Tone::Warning, "region " + printable(name) + " was never entered") + "\n";
   }
   return text.empty()
              ? text

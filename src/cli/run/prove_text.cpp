@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "cli/words/colour.hpp"
 #include "cli/words/text.hpp"
 #include "core/trials/statistics.hpp"
 #include "core/value/parse_number.hpp"
@@ -79,8 +80,8 @@ std::string output_line(const Proof& proof) {
 
 // " 1.21 times as fast (...): tuned is faster"
 std::string speedup_text(const Speedup& speedup, std::size_t pairs) {
-  const char* const verdict = speedup.low > 1    ? "tuned is faster"
-                              : speedup.high < 1 ? "tuned is SLOWER"
+  const std::string verdict = speedup.low > 1    ? in_tone(Tone::Good, "tuned is faster")
+                              : speedup.high < 1 ? in_tone(Tone::Bad, "tuned is SLOWER")
                                                  : "no difference is shown";
   return " (medians): " + ratio_text(speedup.ratio) + " times as fast (median of " +
          count_text(pairs, "pair", "pairs") + ", 95 % interval " + ratio_text(speedup.low) +

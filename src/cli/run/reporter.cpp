@@ -73,6 +73,11 @@ void Reporter::open_status_line() {
   status_fd_ = open(name.data(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
+bool Reporter::has_colours(ColourUse use) const {
+  if (own_file_) return use == ColourUse::Always;
+  return text_fd_ >= 0 && cli::has_colours(use, text_fd_);
+}
+
 std::size_t Reporter::width() const {
   winsize size{};
   if (own_file_ || text_fd_ < 0 || ioctl(text_fd_, TIOCGWINSZ, &size) != 0) return usual_width;

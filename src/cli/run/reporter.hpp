@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/words/colour.hpp"
+
 namespace contextune::cli {
 
 /// Where `contextune run` speaks while and after the program runs: in the report file if one was
@@ -25,6 +27,8 @@ class Reporter {
   [[nodiscard]] bool shows_progress() const { return own_file_ || on_terminal_; }
   /// The descriptors that must stay open.
   [[nodiscard]] std::vector<int> descriptors() const { return {text_fd_, status_fd_}; }
+  /// Whether what is said has colours. Never in a file, unless that is asked for.
+  [[nodiscard]] bool has_colours(ColourUse use) const;
   /// Characters of one line, 100 where it does not matter.
   [[nodiscard]] std::size_t width() const;
 

@@ -166,6 +166,7 @@ int run_proof(const RunRequest& request, const RunSetup& setup) {
   if (setup.options.disable || setup.options.discover)
     throw Error("--prove compares tuned runs, and --disable and --discover tune nothing");
   Reporter reporter(setup.options.report, setup.options.quiet);
+  switch_colours(reporter.has_colours(request.colour));
   return prove(request, setup, reporter);
 }
 
@@ -184,6 +185,7 @@ int run(const RunRequest& request) {
   int status = 0;
   {
     Reporter reporter(setup.options.report, setup.options.quiet);
+    switch_colours(reporter.has_colours(request.colour));
     if (!setup.options.disable) {
       for (const std::string& doubt :
            pins_unknown_to_store(setup.options.force, folder_of_store(setup.options)))
