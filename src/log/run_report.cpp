@@ -206,6 +206,7 @@ std::string ReportBuilder::add_site(const Record& record) {
   if (record.find("site") == nullptr) return missing("site", "site");
   SiteReport& site = site_of(record);
   site.num_configs = record.count("configs").value_or(0);
+  site.table_passes = record.count("table_passes").value_or(0);
   site.grid = record.text("grid");
   site.block = record.text("block");
   site.provider = record.text("provider");

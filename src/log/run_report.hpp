@@ -50,6 +50,7 @@ struct SiteReport {
   std::string name;
   std::string key;
   std::uint64_t num_configs = 0;
+  std::uint64_t table_passes = 0;  ///< that its table takes at most; 0: none, or an older log
   std::string grid;
   std::string block;
   std::string provider;

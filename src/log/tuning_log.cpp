@@ -58,6 +58,7 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
     fields.emplace_back("pruned_by_author", facts.pruned.by_author);
     fields.emplace_back("pruned_failed", facts.pruned.failed);
   }
+  if (facts.table_passes > 0) fields.emplace_back("table_passes", facts.table_passes);
   if (!facts.default_choice.empty()) fields.emplace_back("default", facts.default_choice);
   log_.write(LogLevel::Info, "site", fields);
   // A site with nothing to find out was settled before it had its name.

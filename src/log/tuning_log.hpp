@@ -26,6 +26,7 @@ struct SiteFacts {
   std::string_view provider = "none";  ///< declared, attributes, tunable, collective or none
   std::string default_choice;  ///< what a collective's default was: "Ring Simple"; empty: not known
   PrunedConfigs pruned{};
+  std::uint64_t table_passes = 0;  ///< that its part of the table takes at most; 0: none
 };
 
 /// A pass of a region's table. Those that all ranks agreed on are numbered apart from the others.

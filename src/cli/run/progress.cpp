@@ -1,12 +1,21 @@
 #include "cli/run/progress.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {
 namespace {
+
+// A pace that was seen for less than this says little: lines come in bursts.
+constexpr double least_seconds_of_a_pace = 1;
+constexpr std::uint64_t least_passes_of_a_pace = 16;
+
+/// Its sites count their own launches and come to their ends one by one.
+constexpr std::string_view region_of_the_process = "process";
 
 std::size_t num_decided(const log::RegionReport& region) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -28,7 +37,80 @@ std::string who(const log::ProcessReport& process, std::size_t num_processes) {
   return "rank " + std::to_string(process.rank) + ", pid " + std::to_string(process.pid) + ": ";
 }
 
+// "8 s", "3 min", "2 h": an estimate has no more digits.
+std::string duration_text(double seconds) {
+  constexpr double a_minute = 60;
+  constexpr double an_hour = 3600;
+  const auto whole = [](double number) {
+    return std::to_string(static_cast<long long>(std::ceil(number)));
+  };
+  if (seconds < 2 * a_minute) return whole(seconds) + " s";
+  if (seconds < 2 * an_hour) return whole(seconds / a_minute) + " min";
+  return whole(seconds / an_hour) + " h";
+}
+
+int order_of_stage(const log::RegionReport& region) {
+  if (region.stage == "finished") return 3;
+  if (region.stage == "confirm") return 2;
+  return region.stage == "refine" ? 1 : 0;
+}
+
+bool each_alone(const log::RegionReport& region) {
+  return region.name == region_of_the_process;
+}
+
+/// A region on one rank.
+struct OnRank {
+  const log::ProcessReport* process = nullptr;
+  const log::RegionReport* region = nullptr;
+};
+
+// The slowest rank counts: what is not finished there is not finished.
+OnRank furthest_behind(const std::string& name, const std::vector<log::ProcessReport>& processes,
+                       std::size_t& num_ranks) {
+  OnRank behind;
+  num_ranks = 0;
+  const auto left_of = [](const OnRank& one) {
+    return std::pair(-order_of_stage(*one.region),
+                     table_left(*one.region, each_alone(*one.region)).passes);
+  };
+  for (const log::ProcessReport& process : processes) {
+    for (const log::RegionReport& region : process.regions) {
+      if (region.name != name) continue;
+      ++num_ranks;
+      const OnRank one{&process, &region};
+      if (behind.region == nullptr || left_of(one) > left_of(behind)) behind = one;
+    }
+  }
+  return behind;
+}
+
+std::string table_text(const TableLeft& left) {
+  std::string text = "table, " + std::to_string(left.tried) + " of " +
+                     count_text(left.configs, "config", "configs") + " tried";
+  if (left.is_known) text += ", at most " + count_text(left.passes, "pass", "passes") + " left";
+  return text;
+}
+
 }  // namespace
+
+TableLeft table_left(const log::RegionReport& region, bool each_alone) {
+  TableLeft left;
+  left.is_known = !region.sites.empty();
+  for (const log::SiteReport& site : region.sites) {
+    if (site.num_configs < 2) continue;
+    std::set<std::uint32_t> tried;
+    for (const log::TrialReport& trial : site.trials) tried.insert(trial.config);
+    left.configs += site.num_configs;
+    left.tried += site.winner ? site.num_configs : tried.size();
+    if (site.winner) continue;
+    if (site.table_passes == 0) left.is_known = false;
+    const std::uint64_t of_site =
+        site.table_passes - std::min<std::uint64_t>(site.table_passes, site.trials.size());
+    left.passes = each_alone ? left.passes + of_site : std::max(left.passes, of_site);
+  }
+  return left;
+}
 
 std::vector<std::string> Progress::news(const std::vector<log::ProcessReport>& processes) {
   std::vector<std::string> lines;
@@ -46,15 +128,61 @@ std::vector<std::string> Progress::news(const std::vector<log::ProcessReport>& p
   return lines;
 }
 
-std::string status_text(const std::vector<log::ProcessReport>& processes) {
-  std::string text;
-  for (const log::ProcessReport& process : processes) {
-    for (const log::RegionReport& region : process.regions) {
-      text += text.empty() ? "contextune: " : "; ";
-      text += who(process, processes.size()) + log::printable(region.name) + ": " +
-              log::printable(where(region));
-    }
+// By how fast they went so far. More than before are left where another site came: from then on it
+// is measured anew.
+std::string Progress::seconds_left(Pace& pace, const TableLeft& left, double now) {
+  if (!left.is_known) return {};
+  if (pace.left_then == 0 || left.passes > pace.left_last) {
+    pace.began = now;
+    pace.left_then = left.passes;
   }
+  pace.left_last = left.passes;
+  const std::uint64_t gone = pace.left_then - left.passes;
+  const double seconds = now - pace.began;
+  if (left.passes == 0 || gone < least_passes_of_a_pace || seconds < least_seconds_of_a_pace)
+    return {};
+  return ", about " +
+         duration_text(seconds * static_cast<double>(left.passes) / static_cast<double>(gone)) +
+         " of the table";
+}
+
+std::string Progress::region_status(const std::string& name,
+                                    const std::vector<log::ProcessReport>& processes, double now) {
+  std::size_t num_ranks = 0;
+  const OnRank behind = furthest_behind(name, processes, num_ranks);
+  const log::RegionReport& region = *behind.region;
+  Pace& pace = paces_[name];
+  if (pace.stage != region.stage) pace = {region.stage, now, now, 0, 0};
+  std::string text = log::printable(name) + ": ";
+  const bool has_left = std::ranges::any_of(region.sites, [](const log::SiteReport& site) {
+    return !site.winner && site.num_configs > 1;
+  });
+  if (region.stage == "finished" && !(each_alone(region) && has_left)) {
+    text += "finished, " + count_text(region.passes, "pass", "passes");
+  } else if (region.stage == "refine" || region.stage == "confirm") {
+    // How many passes these take depends on what they show.
+    text += region.stage + " for " + duration_text(now - pace.stage_began) +
+            ", how long it takes is not known";
+  } else if (has_left) {
+    const TableLeft left = table_left(region, each_alone(region));
+    text += table_text(left) + seconds_left(pace, left, now);
+  } else {
+    text += log::printable(where(region));
+  }
+  if (num_ranks > 1)
+    text += " (rank " + std::to_string(behind.process->rank) + ", the last of " +
+            std::to_string(num_ranks) + ")";
+  return text;
+}
+
+std::string Progress::status(const std::vector<log::ProcessReport>& processes, double now) {
+  std::vector<std::string> names;
+  for (const log::ProcessReport& process : processes)
+    for (const log::RegionReport& region : process.regions)
+      if (std::ranges::find(names, region.name) == names.end()) names.push_back(region.name);
+  std::string text;
+  for (const std::string& name : names)
+    text += (text.empty() ? "contextune: " : "; ") + region_status(name, processes, now);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <contextune/error.hpp>
+#include <cstdlib>
 #include <cstring>
 
 #include "cli/words/text.hpp"
@@ -31,6 +32,12 @@ bool takes_more(int fd) {
   return result > 0;
 }
 
+// It knows no sequence that clears a line.
+bool is_dumb_terminal() {
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view(terminal) == "dumb";
+}
+
 // False: nobody took it all in time.
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -46,7 +53,8 @@ bool write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-Reporter::Reporter(const std::string& file, bool quiet) {
+Reporter::Reporter(const std::string& file, bool quiet, ProgressUse progress)
+    : progress_(progress) {
   if (!file.empty()) {
     text_fd_ = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
     if (text_fd_ < 0) {
@@ -57,7 +65,9 @@ Reporter::Reporter(const std::string& file, bool quiet) {
     text_fd_ = STDERR_FILENO;
     on_terminal_ = isatty(STDERR_FILENO) == 1;
     // A status line and the program's own lines would run into one another.
-    if (on_terminal_ && isatty(STDOUT_FILENO) != 1) open_status_line();
+    if (on_terminal_ && isatty(STDOUT_FILENO) != 1 && progress != ProgressUse::Never &&
+        !is_dumb_terminal())
+      open_status_line();
   }
 }
 
@@ -90,7 +100,16 @@ void Reporter::say(std::string_view lines) {
   is_given_up_ = !write_all(text_fd_, lines);
 }
 
+void Reporter::say_status(const std::string& line) {
+  const auto now = std::chrono::steady_clock::now();
+  if (line.empty() || line == last_line_ || now < next_line_) return;
+  next_line_ = now + std::chrono::seconds(1);
+  last_line_ = line;
+  say(line + "\n");
+}
+
 void Reporter::show_status(const std::string& line) {
+  if (says_status()) return say_status(line);
   // A background job keeps off the terminal.
   if (status_fd_ < 0 || line == status_ || tcgetpgrp(status_fd_) != getpgrp()) return;
   const std::string text = "\r\033[K" + shortened(line, width() - 1);

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <contextune/error.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -48,6 +49,10 @@ std::string start_failure(const std::string& program, int error) {
     text += "; there is no such program on $PATH";
   }
   return text + "\n";
+}
+
+double now_in_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // Says in the rank log that nothing of the run was seen. The `errno` of the failure, or 0.
@@ -123,7 +128,8 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
     try {
       watch.poll();
       for (const std::string& line : progress.news(watch.processes())) reporter.say(line + "\n");
-      reporter.show_status(status_text(watch.processes()));
+      if (reporter.shows_status())
+        reporter.show_status(progress.status(watch.processes(), now_in_seconds()));
     } catch (const std::exception&) {  // no memory
     }
   };
@@ -165,7 +171,7 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
 int run_proof(const RunRequest& request, const RunSetup& setup) {
   if (setup.options.disable || setup.options.discover)
     throw Error("--prove compares tuned runs, and --disable and --discover tune nothing");
-  Reporter reporter(setup.options.report, setup.options.quiet);
+  Reporter reporter(setup.options.report, setup.options.quiet, request.progress);
   switch_colours(reporter.has_colours(request.colour));
   return prove(request, setup, reporter);
 }
@@ -184,7 +190,7 @@ int run(const RunRequest& request) {
   if (request.prove > 0) end_like(run_proof(request, setup));
   int status = 0;
   {
-    Reporter reporter(setup.options.report, setup.options.quiet);
+    Reporter reporter(setup.options.report, setup.options.quiet, request.progress);
     switch_colours(reporter.has_colours(request.colour));
     if (!setup.options.disable) {
       for (const std::string& doubt :

@@ -8,6 +8,7 @@
 #include <contextune/options.hpp>
 
 #include "core/search/region_tuning.hpp"
+#include "core/search/schedule.hpp"
 #include "core/search/site_progress.hpp"
 #include "core/trials/trial.hpp"
 
@@ -56,5 +57,9 @@ struct TuningSite {
   /// nothing it is below all others: it is the first to go.
   [[nodiscard]] double gain(Selection selection) const;
 };
+
+/// The passes that such a site's part of the table takes, if no config is given up in between.
+/// @param usual for what the site leaves open
+[[nodiscard]] std::uint64_t table_passes(const SiteSpec& spec, const ScheduleShape& usual);
 
 }  // namespace contextune

@@ -45,12 +45,12 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
     /// Each rank alone: sites come up in no order that ranks share.
     Window(const std::string& region, const TuningOptions& options, const Judging& judging,
            const RegionServices& services, double trial_timeout)
-        : search(
-              region,
-              [&](TuningObserver& observer, bool) {
-                return std::make_unique<Tuning>(options, &observer);
-              },
-              RegionClock::Work, judging, services.measurement, services.store, services.log),
+        : search(region,
+                 [&](TuningObserver& observer, bool) {
+                   return std::make_unique<Tuning>(options, &observer);
+                 },
+                 RegionClock::Work, judging, services.measurement, services.store, services.log,
+                 StoredAs{}, {1, options.n_warmup, options.n_repeat}),
           lookout(search, services, trial_timeout) {}
     Search search;
     TrialLookout lookout;

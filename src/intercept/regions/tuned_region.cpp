@@ -39,14 +39,14 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
       options_(options),
-      search_(
-          this->name(),
-          [&](TuningObserver& observer, bool store_knows) {
-            return services.ranks.tuning_of(this->name(), options, observer, store_knows,
-                                            as.kind != StoredKind::Region);
-          },
-          takes == Takes::All ? RegionClock::Entry : RegionClock::EntryOnly,
-          judging_in(options, services), services.measurement, services.store, services.log, as),
+      search_(this->name(),
+              [&](TuningObserver& observer, bool store_knows) {
+                return services.ranks.tuning_of(this->name(), options, observer, store_knows,
+                                                as.kind != StoredKind::Region);
+              },
+              takes == Takes::All ? RegionClock::Entry : RegionClock::EntryOnly,
+              judging_in(options, services), services.measurement, services.store, services.log, as,
+              {1, options.n_warmup, options.n_repeat}),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),

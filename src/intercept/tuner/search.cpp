@@ -18,9 +18,10 @@ constexpr std::chrono::microseconds most_settle_pause{1000};
 
 Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
                Judging judging, Measurement& measurement, ProcessStore& store, EventLog& log,
-               const StoredAs& as)
+               const StoredAs& as, const ScheduleShape& usual)
     : region_(std::move(region)),
       log_(log),
+      usual_(usual),
       timers_(measurement, clock),
       reports_(log, region_, timers_.name(), store, as, std::move(judging),
                clock == RegionClock::Work),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/search/region_tuning.hpp"
+#include "core/search/schedule.hpp"
 #include "intercept/measuring/measurement.hpp"
 #include "intercept/measuring/pass_log.hpp"
 #include "intercept/measuring/search_timers.hpp"
@@ -63,8 +64,10 @@ class Search {
   using MakeTuning =
       std::function<std::unique_ptr<RegionTuning>(TuningObserver&, bool store_knows)>;
 
+  /// @param usual the passes of a config, for the log, where a site says nothing else
   Search(std::string region, const MakeTuning& make_tuning, RegionClock clock, Judging judging,
-         Measurement& measurement, ProcessStore& store, EventLog& log, const StoredAs& as = {});
+         Measurement& measurement, ProcessStore& store, EventLog& log, const StoredAs& as = {},
+         const ScheduleShape& usual = {});
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
@@ -161,6 +164,7 @@ class Search {
 
   const std::string region_;
   EventLog& log_;
+  ScheduleShape usual_;
   SearchTimers timers_;
   SearchReports reports_;
   Probation probation_;

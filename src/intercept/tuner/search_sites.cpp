@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/search/tuning_site.hpp"
 #include "intercept/program/settled_launches.hpp"
 
 namespace contextune::intercept {
@@ -30,7 +31,9 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   spec.ready = spec.ready && unusable.empty();
   site.index = search_.tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
-  search_.reports_.log().add_site(site.index, named, facts);
+  log::SiteFacts logged = facts;
+  logged.table_passes = table_passes(named, search_.usual_);
+  search_.reports_.log().add_site(site.index, named, logged);
   search_.reports_.results().add_site(site.index, named, site.code, facts.default_choice);
   if (named.ready && !unusable.empty()) search_.tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
