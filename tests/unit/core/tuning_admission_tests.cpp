@@ -3,6 +3,7 @@
 #include <contextune/error.hpp>
 
 #include "catch.hpp"
+#include "core/search/tuning_site.hpp"
 #include "fake_region.hpp"
 
 using namespace contextune;
@@ -24,6 +25,32 @@ TEST_CASE("A site is admitted in the very pass in which it is first launched", "
   CHECK(region.column(0) == Configs{0, 0, 1, 1, 2, 2});
   CHECK(region.column(1) == Configs{0, 0, 0, 0, 1, 1});
   CHECK(region.winner(1) == 1);
+}
+
+TEST_CASE("A site's part of the table takes as many passes as is said before", "[admission]") {
+  SiteSpec spec;
+  spec.configs.resize(3);
+  CHECK(table_passes(spec, {1, 0, 2}) == 6);
+  FakeRegion region(ancestor(0, 2));
+  region.sites.push_back({"a", {2e-6, 1e-6, 3e-6}});
+  region.run();
+  CHECK(region.column(0).size() == 6);
+  spec.n_warmup = 1;
+  spec.n_repeat = 4;
+  CHECK(table_passes(spec, {1, 0, 2}) == 15);
+  spec.stored.emplace().config = 1;
+  CHECK(table_passes(spec, {1, 0, 2}) == 0);
+  spec.stored->untried = {2};
+  spec.stored->config = 0;
+  CHECK(table_passes(spec, {1, 0, 2}) == 10);
+  spec.pinned = 2;
+  CHECK(table_passes(spec, {1, 0, 2}) == 0);
+  spec = {};
+  spec.configs.resize(1);
+  CHECK(table_passes(spec, {1, 0, 2}) == 0);
+  spec.configs.resize(2);
+  spec.objective = Objective::Region;
+  CHECK(table_passes(spec, {1, 0, 2}) == 0);
 }
 
 TEST_CASE("A site first seen within sixteen passes joins the generation", "[admission]") {

@@ -50,6 +50,24 @@ TEST_CASE_METHOD(Fixture, "A site's line says what it is", "[tuning_log]") {
         "block=128 shared_bytes=1024 registers=20 provider=declared");
 }
 
+TEST_CASE_METHOD(Fixture, "A site's line says how many passes its table takes", "[tuning_log]") {
+  contextune::SiteSpec spec;
+  spec.name = "gemm";
+  spec.configs.resize(3);
+  contextune::log::SiteFacts facts;
+  facts.table_passes = 24;
+  tuning.add_site(1, spec, facts);
+  CHECK(last().find(" provider=none table_passes=24") != std::string::npos);
+  contextune::log::ReportBuilder builder;
+  for (const std::string& line : lines()) {
+    const auto record = contextune::log::parse_record(line);
+    CHECK(builder.add(std::get<contextune::log::Record>(record)).empty());
+  }
+  const auto& sites = builder.processes().at(0).regions.at(0).sites;
+  CHECK(sites.at(0).table_passes == 0);
+  CHECK(sites.at(1).table_passes == 24);
+}
+
 TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[tuning_log]") {
   contextune::TrialEvent trial;
   trial.pass = 4;
