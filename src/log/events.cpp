@@ -89,6 +89,22 @@ void write_submission(RankLog& log, std::string_view region, const SubmissionEve
 } catch (...) {
 }
 
+void write_search_step(RankLog& log, std::string_view region, const SearchStepEvent& event) noexcept
+    try {
+  std::vector<Field> fields = {{"region", region},
+                               {"stage", event.stage},
+                               {"generation", 0},
+                               {"elapsed_us", event.seconds * 1e6}};
+  if (event.ways > 0) fields.emplace_back("ways", event.ways);
+  if (!event.launches.empty()) {
+    fields.emplace_back("launches", event.launches);
+    fields.emplace_back("against", event.against);
+    fields.emplace_back("pairs", event.pairs);
+  }
+  write_fields(log, "stage", fields, event.simulated);
+} catch (...) {
+}
+
 void write_block(RankLog& log, std::string_view region, std::uint64_t block,
                  std::string_view submission, double seconds, std::uint64_t entries) noexcept {
   log.write(LogLevel::Debug, "block",

@@ -97,6 +97,17 @@ struct StoreEvent {
   bool simulated = false;
 };
 
+/// A step of the search for how launches reach the driver has begun.
+struct SearchStepEvent {
+  std::string_view stage;  ///< "screen", "compare", "finished"
+  double seconds = 0;      ///< since the first launch
+  std::size_t ways = 0;    ///< screen: how many are
+  std::string launches;    ///< compare: "chained gathered=16"
+  std::string against;     ///< compare: "as written"
+  std::size_t pairs = 0;   ///< compare: that it takes until it is judged next
+  bool simulated = false;
+};
+
 /// How launches reached the driver.
 struct SubmissionEvent {
   std::string launches;  ///< at the end: "chained gathered=16"
@@ -157,6 +168,9 @@ void write_period(RankLog& log, std::string_view region, std::string_view text,
 /// NVTX ranges that were seen, and are no regions: as `--region nvtx:` takes them.
 void write_ranges(RankLog& log, std::string_view region, std::string_view names) noexcept;
 void write_submission(RankLog& log, std::string_view region, const SubmissionEvent& event) noexcept;
+/// A `stage` line, as a region has them whose kernels are tuned.
+void write_search_step(RankLog& log, std::string_view region,
+                       const SearchStepEvent& event) noexcept;
 /// How long a block of entries took whose launches went out in one way; for level debug.
 void write_block(RankLog& log, std::string_view region, std::uint64_t block,
                  std::string_view submission, double seconds, std::uint64_t entries) noexcept;

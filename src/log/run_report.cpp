@@ -199,6 +199,9 @@ std::string ReportBuilder::add_stage(const Record& record) {
   RegionReport& region = region_of(record);
   region.stage = record.text("stage");
   region.is_in_table = region.stage == "table";
+  region.screened_ways = record.count("ways").value_or(0);
+  region.compared = record.text("launches");
+  region.compared_pairs = record.count("pairs").value_or(0);
   return {};
 }
 

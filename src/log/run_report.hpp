@@ -129,6 +129,9 @@ struct RegionReport {
   std::vector<std::string> periods;   ///< the same: what repeats, in words
   std::string ranges;                 ///< the same: NVTX ranges that are no regions
   std::string stage;                  ///< the last one that was reported
+  std::uint64_t screened_ways = 0;    ///< of a region that was found, in that stage: 0 if none are
+  std::string compared;               ///< the same: a way of launching; empty: none is
+  std::uint64_t compared_pairs = 0;   ///< that this takes until it is judged next
   bool is_in_table = false;           ///< then not all that sites ran is written yet
   std::uint64_t passes = 0;
   std::uint64_t entries = 0;  ///< 0: the log does not say

@@ -102,6 +102,22 @@ class RunProgress(CommandTest):
         _, shown = self.on_terminal([*lines, (0.7, "event=timer")])
         self.assertIn("contextune: process: table, 2 of 6 configs tried, at most 32 passes left", shown)
 
+    def test_the_search_for_how_launches_go_out_is_shown(self):
+        at = "event=stage region=auto generation=0 elapsed_us=0 stage="
+        _, shown = self.on_terminal([at + "screen ways=5", (0.7, at + 'compare launches="chained gathered=16" '
+                                     'against="as written" pairs=8'), (0.7, at + "finished"), (0.7, "event=timer")])
+        self.assertTrue([line for line in shown
+                         if re.fullmatch(r"contextune: auto: trying 5 ways to launch for \d s, how long it takes is not known",
+                                         line)], shown)
+        self.assertTrue([line for line in shown
+                         if re.fullmatch(r"contextune: auto: comparing chained gathered=16 for \d s, "
+                                         "8 pairs until it is judged next", line)], shown)
+        self.assertIn("contextune: auto: finished", shown)
+
+    def test_a_search_that_was_cut_off_is_told_in_the_summary(self):
+        result = self.contextune("run", "--", *self.program(["event=stage region=auto stage=screen ways=5"]))
+        self.assertIn("  region auto\n    the search for how launches go out did not come to its end\n", result.stderr)
+
     def test_one_line_is_rewritten_seldom_and_cleared_in_the_end(self):
         begin = time.monotonic()
         slow = [(0.005, line) for line in trials("one", 0, 256, each=64)]

@@ -208,9 +208,17 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
          mark(process) + "\n";
 }
 
+// How its launches go out is being searched.
+bool is_searched(const RegionReport& region) {
+  return region.stage == "screen" || region.stage == "compare";
+}
+
 // The effects and the costs of chaining and gathering.
 std::string submission_lines(const ProcessReport& process, const RegionReport& region) {
-  if (!region.submission) return {};
+  if (!region.submission) {
+    return is_searched(region) ? "    the search for how launches go out did not come to its end\n"
+                               : "";
+  }
   const log::SubmissionEvent& submission = *region.submission;
   std::string text = launches_line(process, region, submission);
   std::string did;
@@ -256,7 +264,7 @@ std::string discovered_text(const ProcessReport& process, const RegionReport& re
 }
 
 bool is_found(const RegionReport& region) {
-  return region.submission.has_value() || !region.found.empty();
+  return region.submission.has_value() || !region.found.empty() || is_searched(region);
 }
 
 // Fallbacks that the lines of the regions tell.

@@ -22,7 +22,16 @@ std::size_t num_decided(const log::RegionReport& region) {
       region.sites, [](const log::SiteReport& site) { return site.winner.has_value(); }));
 }
 
+// A region that was found has no passes.
+std::string search_text(const log::RegionReport& region) {
+  if (region.screened_ways > 0)
+    return "trying " + count_text(region.screened_ways, "way", "ways") + " to launch";
+  if (!region.compared.empty()) return "comparing " + region.compared;
+  return region.stage == "finished" && region.passes == 0 ? "finished" : "";
+}
+
 std::string where(const log::RegionReport& region) {
+  if (std::string search = search_text(region); !search.empty()) return search;
   std::string text = region.stage.empty() ? "entered" : region.stage;
   text += ", " + count_text(region.passes, "pass", "passes");
   text += ", " + count_text(region.sites.size(), "site", "sites");
@@ -157,12 +166,20 @@ std::string Progress::region_status(const std::string& name,
   const bool has_left = std::ranges::any_of(region.sites, [](const log::SiteReport& site) {
     return !site.winner && site.num_configs > 1;
   });
-  if (region.stage == "finished" && !(each_alone(region) && has_left)) {
+  const std::string search = search_text(region);
+  const std::string lasts = " for " + duration_text(now - pace.stage_began);
+  constexpr const char* unknown = ", how long it takes is not known";
+  if (!search.empty()) {
+    text += log::printable(search);
+    if (region.screened_ways > 0) text += lasts + unknown;
+    if (!region.compared.empty())
+      text += lasts + ", " + count_text(region.compared_pairs, "pair", "pairs") +
+              " until it is judged next";
+  } else if (region.stage == "finished" && !(each_alone(region) && has_left)) {
     text += "finished, " + count_text(region.passes, "pass", "passes");
   } else if (region.stage == "refine" || region.stage == "confirm") {
     // How many passes these take depends on what they show.
-    text += region.stage + " for " + duration_text(now - pace.stage_began) +
-            ", how long it takes is not known";
+    text += region.stage + lasts + unknown;
   } else if (has_left) {
     const TableLeft left = table_left(region, each_alone(region));
     text += table_text(left) + seconds_left(pace, left, now);

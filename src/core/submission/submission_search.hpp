@@ -93,6 +93,9 @@ class SubmissionSearch {
     return state_.kernels.value_or(std::vector<std::uint64_t>{});
   }
 
+  /// The step that is being measured.
+  [[nodiscard]] const SubmissionStep& step() const { return step_; }
+
   [[nodiscard]] const SubmissionBudget& budget() const { return budget_; }
 
   /// For the store, at any time: also what blocks that were measured so far say. The last of

@@ -25,6 +25,31 @@ void SubmissionReport::region(const std::string& text) const {
   log::write_found_region(log_.lines(), region_name, text);
 }
 
+void SubmissionReport::step(const SubmissionStep& step, double seconds) const {
+  log::SearchStepEvent event;
+  event.seconds = seconds;
+  event.simulated = log_.simulated();
+  switch (step.kind) {
+    case SubmissionStep::Kind::Screen:
+      event.stage = "screen";
+      event.ways = step.screened.size();
+      break;
+    case SubmissionStep::Kind::Compare:
+      event.stage = "compare";
+      event.launches = text_of(step.candidate);
+      event.against = text_of(step.against);
+      event.pairs = step.pairs;
+      break;
+    case SubmissionStep::Kind::Settled:
+      event.stage = "finished";
+      break;
+    case SubmissionStep::Kind::NumberKernels:
+    case SubmissionStep::Kind::Blocked:
+      return;
+  }
+  log::write_search_step(log_.lines(), region_name, event);
+}
+
 void SubmissionReport::verdict(const SubmissionVerdict& verdict) const {
   const bool kept = !verdict.winner.is_as_written();
   constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();

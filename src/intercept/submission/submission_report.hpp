@@ -28,6 +28,8 @@ class SubmissionReport {
   void fallback(FallbackReason reason, std::string_view text = {}) const noexcept;
   /// @param text that says what was found
   void region(const std::string& text) const;
+  /// @param seconds since the first launch
+  void step(const SubmissionStep& step, double seconds) const;
   void verdict(const SubmissionVerdict& verdict) const;
   void end(const End& end) const;
 

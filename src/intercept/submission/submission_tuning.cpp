@@ -278,10 +278,21 @@ void SubmissionTuning::read_results() {
     submitter.number_kernels(kernels);
     search_->number_kernels(std::move(kernels));
   }
+  tell_step();
   if (search_->settled()) return settle();
   // Looking on would cost the program more, and find out nothing.
   if (search_->is_blocked()) return end_search(Stage::Blocked);
   submitter.want_other_calls(!period_.only_launches() || blocks_.any_unread());
+}
+
+void SubmissionTuning::tell_step() {
+  const SubmissionStep& step = search_->step();
+  if (is_pinned() || step == told_) return;
+  // Blocks that are screened go out one after the other, with fewer ways each time: no news.
+  const bool is_new = step.kind != told_.kind || step.candidate != told_.candidate ||
+                      step.against != told_.against || step.pairs != told_.pairs;
+  told_ = step;
+  if (is_new) report_.step(step, costs_.seconds_since_first());
 }
 
 std::optional<FoundRegion> SubmissionTuning::found_region() const {

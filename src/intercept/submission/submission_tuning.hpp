@@ -139,6 +139,8 @@ class SubmissionTuning {
   /// Launches and graphs go out in the winner's way from now on, and nothing is looked at.
   void end_search(Stage stage);
   void settle();
+  /// Says what is measured now, if that is something else than before.
+  void tell_step();
   /// Saves what the next run has to know.
   void save();
   void report_winner(const std::string& found) const;
@@ -162,6 +164,7 @@ class SubmissionTuning {
   SubmissionEvents events_;
   StoredSubmission stored_;
   std::unique_ptr<SubmissionSearch> search_;
+  SubmissionStep told_;  ///< the step that was last said
   SubmissionCosts costs_;
   FollowedPeriod period_;
   Probation probation_;
