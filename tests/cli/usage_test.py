@@ -8,7 +8,7 @@ from harness import CommandTest
 class Usage(CommandTest):
     def test_help_begins_with_examples(self):
         for arguments in (["--help"], ["run", "--help"], ["logs", "--help"], ["doctor", "--help"],
-                          ["kernels", "--help"]):
+                          ["kernels", "--help"], ["compare", "--help"]):
             result = self.contextune(*arguments)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             head = "\n".join(result.stdout.splitlines()[:6])
@@ -50,7 +50,8 @@ class Usage(CommandTest):
 
     def test_the_version_is_told(self):
         for arguments in (["--version"], ["run", "--version"], ["logs", "--version"],
-                          ["store", "--version"], ["doctor", "--version"]):
+                          ["store", "--version"], ["doctor", "--version"],
+                          ["compare", "--version"]):
             result = self.contextune(*arguments)
             self.assertEqual(result.returncode, 0, arguments)
             self.assertRegex(result.stdout, r"^contextune \d+\.\d+\.\d+\n$")

@@ -61,19 +61,16 @@ std::string joined_names(const std::vector<std::string>& names) {
   return names.size() > most ? text + ", ..." : text;
 }
 
-// "on GPU" of the side, or "simulated".
 std::string kind_of(const ComparedSide& side) {
-  if (side.simulated) return side.is_real ? "simulated in parts" : "simulated";
-  return "real";
+  if (!side.simulated) return "REAL";
+  return side.is_real ? "SIMULATED IN PARTS" : "SIMULATED";
 }
 
 std::string first_line(const SideComparison& comparison, const ComparedSide& a,
                        const ComparedSide& b) {
   std::string text = "contextune compare: " + shown_name(a.where) + " and " + shown_name(b.where);
   if (comparison.is_simulated_and_real)
-    text += ", " + in_tone(Tone::Warning,
-                           "A IS " + std::string(kind_of(a) == "real" ? "REAL" : "SIMULATED") +
-                               ", B IS " + (kind_of(b) == "real" ? "REAL" : "SIMULATED"));
+    text += ", " + in_tone(Tone::Warning, "A IS " + kind_of(a) + ", B IS " + kind_of(b));
   if (comparison.has_other_gpu) text += ", " + in_tone(Tone::Warning, "DIFFERENT GPUS");
   if (comparison.is_same_run) text += ", " + in_tone(Tone::Warning, "THE SAME RUN TWICE");
   return text + "\n";

@@ -288,7 +288,7 @@ Says of each site in both whether B takes as long as A: with the config that it 
 default. A and B are two folders of rank logs, or two stores (or one file of each). Of a folder of logs the
 last run counts, or that of FOLDER:ID, --run-a and --run-b. Sites are matched by region, name and key. Where
 the key is in one side only, sites are matched without the code and the device in it, if only one fits: that
-is another build, and is said. The rest is listed.
+is another build, and is said. The rest is listed. Of several processes of a rank, the last one that tuned counts.
 
 How it decides
   SAME     the 95 % interval of B's time over A's lies within the margin: from 1 / (1 + margin) to 1 + margin
@@ -302,6 +302,8 @@ samples on each side are the fewest. Samples are those of the table: throttled a
 A clock's step counts as scatter. Times that are shown are medians. A store keeps no samples. There the
 interval goes from the fastest of B over the slowest of A to the reverse, and four samples on each side are
 enough. A winner that an earlier run stored has no samples in a run's log: UNCLEAR.
+
+More samples make the interval narrower (--n-repeat 12 in both runs).
 
 The interval knows how passes scatter within a run. It cannot know how runs differ from each other, by clocks,
 temperature or placement of memory: this is what the margin is for. Compare two runs of one program first.
