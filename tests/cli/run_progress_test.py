@@ -98,7 +98,8 @@ class RunProgress(CommandTest):
                       shown)
 
     def test_sites_that_count_their_own_launches_add_up(self):
-        lines = [line.replace("region=decode", "region=process") for line in self.table]
+        lines = [line.replace("region=decode", "region=process")
+                 for line in [*self.table, stage("refine"), stage("finished")]]  # of one of them
         _, shown = self.on_terminal([*lines, (0.7, "event=timer")])
         self.assertIn("contextune: process: table, 2 of 6 configs tried, at most 32 passes left", shown)
 

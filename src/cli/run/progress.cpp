@@ -58,14 +58,20 @@ std::string duration_text(double seconds) {
   return whole(seconds / an_hour) + " h";
 }
 
+bool each_alone(const log::RegionReport& region) {
+  return region.name == region_of_the_process;
+}
+
+// Sites that are tuned each for itself are in several stages: the first of them counts.
+std::string stage_of(const log::RegionReport& region, bool has_table) {
+  return each_alone(region) && has_table ? "table" : region.stage;
+}
+
 int order_of_stage(const log::RegionReport& region) {
+  if (each_alone(region)) return 0;
   if (region.stage == "finished") return 3;
   if (region.stage == "confirm") return 2;
   return region.stage == "refine" ? 1 : 0;
-}
-
-bool each_alone(const log::RegionReport& region) {
-  return region.name == region_of_the_process;
 }
 
 /// A region on one rank.
@@ -160,28 +166,23 @@ std::string Progress::region_status(const std::string& name,
   std::size_t num_ranks = 0;
   const OnRank behind = furthest_behind(name, processes, num_ranks);
   const log::RegionReport& region = *behind.region;
+  const TableLeft left = table_left(region, each_alone(region));
+  const bool has_table = left.tried < left.configs || left.passes > 0;
+  const std::string stage = stage_of(region, has_table);
   Pace& pace = paces_[name];
-  if (pace.stage != region.stage) pace = {region.stage, now, now, 0, 0};
-  std::string text = log::printable(name) + ": ";
-  const bool has_left = std::ranges::any_of(region.sites, [](const log::SiteReport& site) {
-    return !site.winner && site.num_configs > 1;
-  });
-  const std::string search = search_text(region);
+  if (pace.stage != stage) pace = {stage, now, now, 0, 0};
   const std::string lasts = " for " + duration_text(now - pace.stage_began);
   constexpr const char* unknown = ", how long it takes is not known";
-  if (!search.empty()) {
-    text += log::printable(search);
-    if (region.screened_ways > 0) text += lasts + unknown;
-    if (!region.compared.empty())
-      text += lasts + ", " + count_text(region.compared_pairs, "pair", "pairs") +
-              " until it is judged next";
-  } else if (region.stage == "finished" && !(each_alone(region) && has_left)) {
-    text += "finished, " + count_text(region.passes, "pass", "passes");
-  } else if (region.stage == "refine" || region.stage == "confirm") {
+  std::string text = log::printable(name) + ": ";
+  if (region.screened_ways > 0) {
+    text += search_text(region) + lasts + unknown;
+  } else if (!region.compared.empty()) {
+    text += log::printable(search_text(region)) + lasts + ", " +
+            count_text(region.compared_pairs, "pair", "pairs") + " until it is judged next";
+  } else if (stage == "refine" || stage == "confirm") {
     // How many passes these take depends on what they show.
-    text += region.stage + lasts + unknown;
-  } else if (has_left) {
-    const TableLeft left = table_left(region, each_alone(region));
+    text += stage + lasts + unknown;
+  } else if (stage != "finished" && has_table) {
     text += table_text(left) + seconds_left(pace, left, now);
   } else {
     text += log::printable(where(region));
