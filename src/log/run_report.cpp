@@ -202,6 +202,8 @@ std::string ReportBuilder::add_stage(const Record& record) {
   region.screened_ways = record.count("ways").value_or(0);
   region.compared = record.text("launches");
   region.compared_pairs = record.count("pairs").value_or(0);
+  region.stages.push_back(
+      {region.stage, record.count("generation").value_or(0), seconds_of(record, "elapsed_us")});
   return {};
 }
 

@@ -116,6 +116,13 @@ struct ReplayReport {
   double longest_wait_seconds = not_known;
 };
 
+/// When a stage of a tuning began.
+struct StageReport {
+  std::string stage;
+  std::uint64_t generation = 0;
+  double seconds = not_known;  ///< since the tuning's first stage
+};
+
 struct RegionReport {
   std::string name;
   std::string found;  ///< because it repeats, in words; empty: it was marked
@@ -128,6 +135,7 @@ struct RegionReport {
   std::vector<KernelReport> kernels;  ///< from --discover
   std::vector<std::string> periods;   ///< the same: what repeats, in words
   std::string ranges;                 ///< the same: NVTX ranges that are no regions
+  std::vector<StageReport> stages;    ///< as they began; one may be told of twice in a row
   std::string stage;                  ///< the last one that was reported
   std::uint64_t screened_ways = 0;    ///< of a region that was found, in that stage: 0 if none are
   std::string compared;               ///< the same: a way of launching; empty: none is

@@ -17,14 +17,6 @@ namespace {
 using log::SiteReport;
 using Parameters = std::vector<log::ParsedField>;
 
-Parameters parameters_of(std::string_view text) {
-  Parameters fields;
-  log::ParsedField field;
-  std::string ignored;
-  while (!text.empty() && log::take_field(text, field, ignored)) fields.push_back(field);
-  return fields;
-}
-
 double median_of(std::vector<double>& sorted) {
   const std::size_t middle = sorted.size() / 2;
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
@@ -130,6 +122,14 @@ std::vector<ConfigTimes> configs_by_time(const SiteReport& site) {
   }
   std::sort(list.begin(), list.end(), goes_before);
   return list;
+}
+
+std::vector<log::ParsedField> parameters_of(std::string_view text) {
+  std::vector<log::ParsedField> fields;
+  log::ParsedField field;
+  std::string ignored;
+  while (!text.empty() && log::take_field(text, field, ignored)) fields.push_back(field);
+  return fields;
 }
 
 DifferingValues::DifferingValues(const SiteReport& site) : site_(site) {

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/words/text.hpp"
+#include "log/logfmt.hpp"
 #include "log/run_report.hpp"
 
 namespace contextune::cli {
@@ -21,6 +23,9 @@ struct ConfigTimes {
 /// All configs that the log names, the fastest first and unmeasured ones last. For a site without
 /// trials, as where the winner was stored, times are those of its winner line.
 [[nodiscard]] std::vector<ConfigTimes> configs_by_time(const log::SiteReport& site);
+
+/// The parameters in "block=256 per_sm=4".
+[[nodiscard]] std::vector<log::ParsedField> parameters_of(std::string_view text);
 
 /// The values in which a site's configs differ, without those that all of them have.
 class DifferingValues {

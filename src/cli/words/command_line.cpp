@@ -248,6 +248,23 @@ Request parse_logs(Words words) {
   return request;
 }
 
+Request parse_report(Words words) {
+  ReportRequest request;
+  Words folders = take_arguments(words, {"-o", "--output", "--run"});
+  Parser parser(report_help());
+  parser.app().add_option("-o,--output", request.file);
+  parser.app().add_option("--run", request.run);
+  parser.app().add_flag("--force", request.force);
+  if (auto other = parser.parse(std::move(words), "report", 2)) return *other;
+  if (folders.size() > 1) {
+    return UsageError{
+        "contextune report: one folder is read, and several were given; `contextune report --help` "
+        "tells more"};
+  }
+  if (!folders.empty()) request.folder = std::move(folders.front());
+  return request;
+}
+
 Request parse_doctor(Words words) {
   DoctorRequest request;
   request.command = take_command(words);
@@ -429,6 +446,7 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   const Words words(arguments.begin() + 1, arguments.end());
   if (command == "run") return parse_run(words);
   if (command == "logs") return parse_logs(words);
+  if (command == "report") return parse_report(words);
   if (command == "doctor") return parse_doctor(words);
   if (command == "build") return parse_build(words);
   if (command == "kernels") return parse_kernels(words);
@@ -438,9 +456,9 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "reasons") return parse_reasons(words);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
-  constexpr std::array<std::string_view, 10> commands = {"run",     "logs",    "compare", "doctor",
-                                                         "build",   "kernels", "store",   "options",
-                                                         "reasons", "help"};
+  constexpr std::array<std::string_view, 11> commands = {
+      "run",   "logs",    "report", "compare", "doctor", "build",
+      "kernels", "store", "options", "reasons", "help"};
   return UsageError{"contextune: there is no command '" + command + "'" +
                     did_you_mean(command, commands) + "; `contextune --help` shows what there is"};
 }

@@ -47,6 +47,13 @@ struct LogsRequest {
   ColourUse colour = ColourUse::Auto;
 };
 
+struct ReportRequest {
+  std::string folder;                           ///< empty: as the environment says
+  std::string run;                              ///< empty: the last one of each rank; "all"
+  std::string file = "contextune-report.html";  ///< where the page goes; "-": standard output
+  bool force = false;                           ///< also in place of a file that is no such page
+};
+
 struct DoctorRequest {
   std::string space;
   std::vector<std::string> command;
@@ -101,8 +108,9 @@ struct UsageError {
   int exit_status = 2;
 };
 
-using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, KernelsRequest,
-                             StoreRequest, CompareRequest, TextRequest, UsageError>;
+using Request =
+    std::variant<RunRequest, LogsRequest, ReportRequest, DoctorRequest, BuildRequest, KernelsRequest,
+                 StoreRequest, CompareRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;

@@ -10,6 +10,8 @@ namespace contextune::cli {
 [[nodiscard]] int answer(const RunRequest& request);
 /// Prints what rank logs hold.
 [[nodiscard]] int answer(const LogsRequest& request);
+/// Writes what rank logs hold as one page for a browser.
+[[nodiscard]] int answer(const ReportRequest& request);
 /// Prints what will work here and what will not, and why.
 [[nodiscard]] int answer(const DoctorRequest& request);
 /// Builds a source of variants.

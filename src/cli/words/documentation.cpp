@@ -78,6 +78,8 @@ std::string main_help() {
       tunes the knobs that the space file declares
   contextune logs
       what every rank did, rebuilt from ./.autotune_logs
+  contextune report
+      the same as one page for a browser, with charts
   contextune store list
       which winners are kept for the next run; `show`, `diff`, `merge` and more
   contextune doctor -- ./engine
@@ -87,6 +89,7 @@ Commands
   run      start a program with contextune in it
   logs     read the rank logs
   compare  two runs or two stores: what is the same, faster or slower
+  report   write them as one page for a browser
   store    look at stored winners, compare, join and export them
   doctor   look at this machine
   build    build one kernel of a source, as the tuned program has it done
@@ -324,6 +327,32 @@ Times of different GPUs, and simulated beside real ones, are compared as well: t
 
 Exit status: 0, whatever is found. With --fail-on slower, 1 if something is SLOWER. 2 if the command was not
 understood, if a side cannot be read, or, with --fail-on, if nothing is in both.
+)";
+}
+
+std::string report_help() {
+  return R"(contextune report [FOLDER] [-o FILE] [--run ID] [--force]
+
+  contextune report                    the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
+  contextune report /jobs/17 -o job17.html
+  contextune report --run all -o - | gzip > runs.html.gz
+
+Writes one HTML file with everything that `contextune logs` tells, and prints its path. The page needs no
+network, no other file and no server. It shows the verdict with its 95 % bound, sites with all configs by
+time, the config of every site in every pass, ranks beside one another, the pairs that a verdict rests on,
+the time that each stage took, and work that was not tuned with what to do. An address such as
+contextune-report.html#site=rotate opens it at one site.
+
+  FOLDER      a folder of rank logs, or one rank log
+  -o FILE, --output FILE
+              where the page goes; default contextune-report.html, and - is the standard output
+  --run ID    only that run; `all`: every run that the logs hold
+  --force     replace FILE even if it is no page of contextune; an earlier page is replaced in any case
+
+The file is complete or not there: the page is written beside it and renamed.
+
+Exit status: 0; 1 if there is no log, no line in it that can be read, or the file cannot be written; 2 if
+the command was not understood.
 )";
 }
 

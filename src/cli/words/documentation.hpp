@@ -10,6 +10,7 @@ namespace contextune::cli {
 [[nodiscard]] std::string run_help();
 [[nodiscard]] std::string logs_help();
 [[nodiscard]] std::string compare_help();
+[[nodiscard]] std::string report_help();
 [[nodiscard]] std::string doctor_help();
 [[nodiscard]] std::string build_help();
 [[nodiscard]] std::string kernels_help();
