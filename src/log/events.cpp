@@ -38,19 +38,22 @@ std::string extent_text(const std::array<std::uint32_t, 3>& extent) {
   return text;
 }
 
-void write_start(RankLog& log, const StartEvent& event) noexcept {
-  log.write(LogLevel::Info, "start",
-            {{"version", CONTEXTUNE_VERSION},
-             {"program", event.program},
-             {"gpu", event.gpu},
-             {"compute_capability", event.compute_capability},
-             {"num_sms", event.num_sms},
-             {"driver", event.driver},
-             {"simulated", event.simulated},
-             {"mode", contextune::to_string(event.mode)},
-             {"regions", event.regions},
-             {"timer", event.timer},
-             {"world_size", event.world_size}});
+void write_start(RankLog& log, const StartEvent& event) noexcept try {
+  std::vector<Field> fields = {{"version", CONTEXTUNE_VERSION},
+                               {"program", event.program},
+                               {"gpu", event.gpu},
+                               {"compute_capability", event.compute_capability},
+                               {"num_sms", event.num_sms},
+                               {"driver", event.driver},
+                               {"simulated", event.simulated},
+                               {"mode", contextune::to_string(event.mode)},
+                               {"regions", event.regions},
+                               {"timer", event.timer},
+                               {"world_size", event.world_size}};
+  if (!event.command.empty()) fields.emplace_back("command", event.command);
+  if (!event.options.empty()) fields.emplace_back("options", event.options);
+  log.write(LogLevel::Info, "start", fields);
+} catch (...) {
 }
 
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept {

@@ -33,6 +33,8 @@ struct StartEvent {
   std::string regions;           ///< as asked for: "nvtx:decode"
   std::string timer;             ///< "cupti" or "events"
   std::uint32_t world_size = 1;  ///< ranks of the job, as its launcher says
+  std::string command{};         ///< how the program was started, for a shell; empty: not known
+  std::string options{};         ///< that were given as variables: "n_repeat=2 region=auto"
 };
 
 /// The launches of one kernel in the region, for --discover.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <utility>
 
+#include "core/value/take_until.hpp"
 #include "log/events.hpp"
 
 namespace contextune::log {
@@ -47,11 +50,26 @@ std::string joined(std::initializer_list<std::string_view> parts) {
   return key;
 }
 
+// Nothing, if one of them is no number.
+std::vector<double> numbers_of(std::string_view text) {
+  std::vector<double> numbers;
+  while (!text.empty()) {
+    const std::string_view word = take_until(text, ' ');
+    double number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(number))
+      return {};
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 ConfirmReport confirm_of(const Record& record) {
   return {std::string(record.text("verdict")),       std::string(record.text("site")),
           seconds_of(record, "before_us"),           seconds_of(record, "after_us"),
           record.number("gain").value_or(not_known), record.number("bound").value_or(not_known),
-          record.count("pairs").value_or(0),         record.count("tries").value_or(0)};
+          record.count("pairs").value_or(0),         record.count("tries").value_or(0),
+          numbers_of(record.text("pair_gains"))};
 }
 
 std::string fallback_key(const FallbackReport& fallback) {
@@ -135,6 +153,8 @@ std::string ReportBuilder::add_start(const Record& record) {
   process.mode = record.text("mode");
   process.asked_regions = record.text("regions");
   process.timer = record.text("timer");
+  process.command = record.text("command");
+  process.options = record.text("options");
   process.world_size = record.count("world_size").value_or(1);
   return {};
 }
@@ -202,8 +222,8 @@ std::string ReportBuilder::add_stage(const Record& record) {
   region.screened_ways = record.count("ways").value_or(0);
   region.compared = record.text("launches");
   region.compared_pairs = record.count("pairs").value_or(0);
-  region.stages.push_back(
-      {region.stage, record.count("generation").value_or(0), seconds_of(record, "elapsed_us")});
+  region.stages.push_back({region.stage, record.count("generation").value_or(0), record.time,
+                           seconds_of(record, "elapsed_us")});
   return {};
 }
 

@@ -82,6 +82,7 @@ struct ConfirmReport {
   double bound = not_known;  ///< its lower bound at 95 %
   std::uint64_t pairs = 0;
   std::uint64_t tries = 0;
+  std::vector<double> gains{};  ///< of the pairs, as they ran; an older log has none
 };
 
 struct KernelReport {
@@ -120,6 +121,7 @@ struct ReplayReport {
 struct StageReport {
   std::string stage;
   std::uint64_t generation = 0;
+  std::string time;            ///< of its line
   double seconds = not_known;  ///< since the tuning's first stage
 };
 
@@ -183,7 +185,9 @@ struct ProcessReport {
   std::string asked_regions;
   std::string timer;
   bool simulated = false;
-  bool started = false;          ///< its `start` line was seen
+  bool started = false;  ///< its `start` line was seen
+  std::string command;   ///< how the program was started, for a shell; an older log has none
+  std::string options;   ///< that were given as variables: "n_repeat=2 region=auto"
   std::uint64_t world_size = 1;  ///< ranks of the job, as the launcher said; 1: nobody said more
   std::optional<std::uint64_t> launches_outside;
   std::vector<RegionReport> regions;

@@ -1,7 +1,9 @@
 #include "log/tuning_log.hpp"
 
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 #include <variant>
 
@@ -17,6 +19,18 @@ constexpr double microseconds = 1e6;
 std::string value_text(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   return contextune::to_string(value);
+}
+
+// "0.0435 0.0421": more digits than a measurement has would only fill the log.
+std::string gains_text(const std::vector<double>& gains) {
+  std::string text;
+  for (const double gain : gains) {
+    std::array<char, 32> buffer{};
+    const int size = std::snprintf(buffer.data(), buffer.size(), "%.4g", gain);
+    text.append(text.empty() ? "" : " ").append(buffer.data(), static_cast<std::size_t>(size));
+    if (text.size() > max_value_bytes - buffer.size()) break;
+  }
+  return text;
 }
 
 void append_time(std::vector<Field>& fields, std::string_view name, double seconds) {
@@ -170,6 +184,8 @@ void TuningLog::confirm(const ConfirmEvent& event) {
   }
   fields.emplace_back("pairs", event.pairs);
   fields.emplace_back("tries", event.tries);
+  const std::string gains = gains_text(event.gains);
+  if (!gains.empty()) fields.emplace_back("pair_gains", gains);
   append_simulated(fields);
   log_.write(LogLevel::Info, "confirm", fields);
 }

@@ -67,6 +67,8 @@ Json process_data(const log::ProcessReport& of, StringTable& strings) {
                {"timer", strings.place_of(of.timer)},
                {"simulated", of.simulated},
                {"world", of.world_size}};
+  if (!of.command.empty()) json["command"] = strings.place_of(of.command);
+  if (!of.options.empty()) json["options"] = strings.place_of(of.options);
   if (of.launches_outside) json["outside"] = *of.launches_outside;
   return json;
 }

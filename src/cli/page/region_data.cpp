@@ -45,6 +45,8 @@ class ByContent {
 };
 
 Json confirm_data(const log::ConfirmReport& confirm, StringTable& strings) {
+  Json gains = Json::array();
+  for (const double gain : confirm.gains) gains.push_back(number(gain));
   return {{"verdict", strings.place_of(confirm.verdict)},
           {"site", strings.place_of(confirm.site)},
           {"before", number(confirm.before_seconds)},
@@ -52,7 +54,8 @@ Json confirm_data(const log::ConfirmReport& confirm, StringTable& strings) {
           {"gain", number(confirm.gain)},
           {"bound", number(confirm.bound)},
           {"pairs", confirm.pairs},
-          {"tries", confirm.tries}};
+          {"tries", confirm.tries},
+          {"gains", gains}};
 }
 
 Json left_out_data(const log::LeftOutReport& one, std::size_t site, StringTable& strings) {
@@ -126,6 +129,7 @@ Json rank_data(const log::RegionReport& region, const log::ProcessReport& proces
           {"entries", region.entries},
           {"tuning", number(region.tuning_seconds)},
           {"stage", strings.place_of(region.stage)},
+          {"began", strings.place_of(region.stages.empty() ? "" : region.stages.front().time)},
           {"stages", stages_data(region, strings)},
           {"replays", replays}};
 }

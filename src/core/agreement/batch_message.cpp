@@ -236,7 +236,7 @@ void travel(Wire& wire, WinnerEvent& event) {
 template <class Wire>
 void travel(Wire& wire, ConfirmEvent& event) {
   wire(event.verdict, event.before_seconds, event.after_seconds, event.gain, event.bound,
-       event.pairs, event.tries);
+       event.pairs, event.tries, event.gains);
 }
 template <class Wire>
 void travel(Wire& wire, LeftOutEvent& event) {

@@ -44,6 +44,8 @@ class Comparison {
   [[nodiscard]] double after() const;                    ///< winners
   [[nodiscard]] double gain() const { return gain_; }    ///< share of `before` saved
   [[nodiscard]] double bound() const { return bound_; }  ///< its lower bound at the last look
+  /// Of each pair, as they ran.
+  [[nodiscard]] const std::vector<double>& gains() const { return gains_; }
   [[nodiscard]] int pairs() const { return static_cast<int>(gains_.size()); }
   /// How the gains scatter, scaled to pairs whose two states take about as long.
   [[nodiscard]] Scatter scatter() const;

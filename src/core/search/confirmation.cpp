@@ -93,6 +93,8 @@ void Confirmation::finish_try() {
   event_.gain = comparison_->gain();
   event_.bound = comparison_->bound();
   event_.pairs = comparison_->pairs();
+  event_.gains = comparison_->gains();
+  event_.gains.resize(std::min(event_.gains.size(), most_told_gains));
   if (comparison_->verdict() == Comparison::Verdict::Faster) {
     has_less_ = false;
     if (!std::exchange(shown_, true) && tried_.size() > 1) {

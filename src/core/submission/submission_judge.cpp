@@ -474,6 +474,20 @@ double screened_ratio(const SubmissionState& state, const Submission& submission
   return no_sample;
 }
 
+std::vector<double> gains_of_pairs(const SubmissionState& state, const Submission& way) {
+  std::vector<double> gains;
+  for (const SubmissionPairs& pairs : state.pairs) {
+    if (pairs.candidate != way || !pairs.against.is_as_written()) continue;
+    // They ran by turns.
+    for (std::size_t i = 0; i < std::max(pairs.against_first.size(), pairs.candidate_first.size());
+         ++i) {
+      for (const auto* order : {&pairs.against_first, &pairs.candidate_first})
+        if (i < order->size()) gains.push_back(-std::expm1(-(*order)[i]));
+    }
+  }
+  return gains;
+}
+
 void forget_chaining(SubmissionState& state) {
   std::erase_if(state.screened,
                 [](const ScreenedSubmission& one) { return one.submission.chained; });

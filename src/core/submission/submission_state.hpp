@@ -97,6 +97,10 @@ struct SubmissionState {
   bool operator==(const SubmissionState&) const = default;
 };
 
+/// The shares of the time as written that a way saves, by each pair that compared the two.
+[[nodiscard]] std::vector<double> gains_of_pairs(const SubmissionState& state,
+                                                 const Submission& way);
+
 /// Forgets what was found out of chaining, and leaves nothing settled. The winner is not chained.
 void forget_chaining(SubmissionState& state);
 

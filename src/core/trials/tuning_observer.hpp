@@ -74,7 +74,12 @@ struct ConfirmEvent {
   double bound = 0;           ///< its one-sided 95 % lower bound
   int pairs = 0;              ///< of the last try
   int tries = 0;
+  std::vector<double>
+      gains{};  ///< of those pairs, as they ran; more than there is room for are left out
 };
+
+/// An event tells of no more pairs than that.
+inline constexpr std::size_t most_told_gains = 400;
 
 /// A winner was left out of those that were shown together, to see whether it helps.
 struct LeftOutEvent {

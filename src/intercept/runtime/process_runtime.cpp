@@ -6,6 +6,7 @@
 
 #include "environment/variables.hpp"
 #include "intercept/collectives/process_collectives.hpp"
+#include "intercept/host/command_line.hpp"
 #include "intercept/host/link_fault.hpp"
 #include "intercept/host/program_name.hpp"
 #include "intercept/nccl/collective_calls.hpp"
@@ -169,6 +170,8 @@ void ProcessRuntime::write_start(std::uint32_t num_ranks) {
   event.regions = options_.region;
   event.timer = timers_.measurement().timer_name();
   event.world_size = num_ranks;
+  event.command = command_line();
+  event.options = given_options();
   log::write_start(log_.lines(), event);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/submission/submission_stored.hpp"
 #include "core/submission/submission_text.hpp"
@@ -50,7 +51,7 @@ void SubmissionReport::step(const SubmissionStep& step, double seconds) const {
   log::write_search_step(log_.lines(), region_name, event);
 }
 
-void SubmissionReport::verdict(const SubmissionVerdict& verdict) const {
+void SubmissionReport::verdict(const SubmissionVerdict& verdict, std::vector<double> gains) const {
   const bool kept = !verdict.winner.is_as_written();
   constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
   log::TuningLog lines(log_.lines(), region_name, "events", log_.simulated());
@@ -71,6 +72,8 @@ void SubmissionReport::verdict(const SubmissionVerdict& verdict) const {
   confirm.bound = verdict.low;
   confirm.pairs = verdict.pairs;
   confirm.tries = 1;
+  gains.resize(std::min(gains.size(), most_told_gains));
+  confirm.gains = std::move(gains);
   lines.confirm(confirm);
 }
 

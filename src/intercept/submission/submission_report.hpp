@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/submission/found_region.hpp"
 #include "core/submission/submission_search.hpp"
@@ -30,7 +31,8 @@ class SubmissionReport {
   void region(const std::string& text) const;
   /// @param seconds since the first launch
   void step(const SubmissionStep& step, double seconds) const;
-  void verdict(const SubmissionVerdict& verdict) const;
+  /// @param gains of the pairs that show it, as far as they are known
+  void verdict(const SubmissionVerdict& verdict, std::vector<double> gains) const;
   void end(const End& end) const;
 
  private:

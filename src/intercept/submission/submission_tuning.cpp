@@ -336,7 +336,8 @@ void SubmissionTuning::save() {
 
 void SubmissionTuning::report_winner(const std::string& found) const {
   report_.region(found);
-  report_.verdict(search_->verdict());
+  const SubmissionVerdict verdict = search_->verdict();
+  report_.verdict(verdict, gains_of_pairs(search_->state(), verdict.winner));
 }
 
 void SubmissionTuning::report_turns() const {
@@ -348,8 +349,11 @@ void SubmissionTuning::report_turns() const {
   }
   report_.region(text_of(*region));
   SubmissionVerdict verdict = search_->verdict_of_turns();
+  const SubmissionState state = search_->state();
+  std::vector<double> gains;
+  if (!state.pairs.empty()) gains = gains_of_pairs(state, state.pairs.front().candidate);
   if (verdict.low <= 0) verdict.winner = {};
-  if (verdict.pairs > 1) report_.verdict(verdict);
+  if (verdict.pairs > 1) report_.verdict(verdict, std::move(gains));
 }
 
 void SubmissionTuning::forget_context(CUcontext context) noexcept {

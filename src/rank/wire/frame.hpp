@@ -17,7 +17,7 @@ namespace contextune::rank {
 
 inline constexpr std::uint32_t frame_magic = 0x6b6e7263;  // "crnk"
 /// The version of the frame and of every body: whoever changes what a message holds counts this up.
-inline constexpr std::uint16_t frame_version = 4;
+inline constexpr std::uint16_t frame_version = 5;
 inline constexpr std::size_t frame_header_bytes = 32;
 inline constexpr std::size_t frame_tag_bytes = 8;
 inline constexpr std::size_t max_body_bytes = std::size_t{16} << 20U;

@@ -29,7 +29,8 @@ TEST_CASE(
   Batch batch;
   batch.number = 9;
   batch.passes.push_back({5, Stage::Confirm, Measure::Span, {1, 2}});
-  batch.events = {StageEvent{Stage::Refine, 1}, TrialEvent{}, WinnerEvent{}, ConfirmEvent{},
+  batch.events = {StageEvent{Stage::Refine, 1}, TrialEvent{}, WinnerEvent{},
+                  ConfirmEvent{ConfirmVerdict::Kept, 2, 1, 0.5, 0.25, 2, 1, {0.25, 0.75}},
                   FallbackEvent{FallbackReason::Budget, 2, "a sentence"}};
   const std::vector<std::byte> batch_bytes = encode(batch);
   Batch batch_read;

@@ -114,6 +114,20 @@ void add_blocks(SubmissionState& state, const Submission& submission,
 
 }  // namespace
 
+TEST_CASE("Gains of pairs are shares of the time as written, in the order in which they ran",
+          "[submission]") {
+  SubmissionState state;
+  add_blocks(state, {true, 16}, {}, {0.75, 0.5, 1.25});
+  add_blocks(state, {false, 16}, {}, {0.9});
+  add_blocks(state, {true, 16}, {}, {0.3}, {false, 16});  // not with as written
+  const std::vector<double> gains = gains_of_pairs(state, {true, 16});
+  REQUIRE(gains.size() == 3);
+  CHECK(gains[0] == Approx(0.25));
+  CHECK(gains[1] == Approx(0.5));
+  CHECK(gains[2] == Approx(-0.25));
+  CHECK(gains_of_pairs(state, {}).empty());
+}
+
 TEST_CASE("All blocks of a run without an answer speak together", "[submission]") {
   const SubmissionLimits limits;
   SubmissionState state;

@@ -110,6 +110,8 @@ TEST_CASE("A clear gain is confirmed with the fewest pairs, alternating, without
   CHECK(event.bound < event.gain);
   CHECK(event.before_seconds == Approx(2e-6).epsilon(0.01));
   CHECK(event.after_seconds == Approx(1e-6).epsilon(0.01));
+  REQUIRE(event.gains.size() == 4);
+  for (const double gain : event.gains) CHECK(gain == Approx(0.5).margin(0.01));
 }
 
 TEST_CASE("Calls of several launches are refined without CUPTI, which makes each dearer",

@@ -139,6 +139,15 @@ TEST_CASE("Rank logs are found by name and ordered by rank", "[reader]") {
   CHECK_THROWS_AS(find_rank_logs(scratch.path("none")), contextune::Error);
 }
 
+TEST_CASE("Gains of pairs that are no numbers are none", "[report]") {
+  for (const char* gains : {"0.5 x", "0.5,0.25", "nan", "1e999", "0x1p3", "0.5 ..."}) {
+    CAPTURE(gains);
+    const auto found = processes(
+        head + "event=confirm region=decode verdict=kept pairs=2 pair_gains=\"" + gains + "\"\n");
+    CHECK(found.at(0).regions.at(0).confirms.at(0).gains.empty());
+  }
+}
+
 TEST_CASE("A report tells processes, regions and sites apart", "[report]") {
   const std::string other = "2026-11-20T20:33:54.000Z run=7f3a pid=9 rank=1 level=info ";
   const auto found =
@@ -174,6 +183,7 @@ TEST_CASE("A report tells processes, regions and sites apart", "[report]") {
   CHECK(region.stage == "finished");
   REQUIRE(region.confirms.size() == 1);
   CHECK(region.confirms[0].before_seconds == Approx(124e-6));
+  CHECK(region.confirms[0].gains.empty());  // as an older log has it
   REQUIRE(region.sites.size() == 2);
   REQUIRE(region.sites[0].winner.has_value());
   CHECK(region.sites[0].winner->seconds == Approx(2.53e-6));

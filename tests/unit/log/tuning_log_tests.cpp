@@ -208,14 +208,31 @@ TEST_CASE_METHOD(Fixture, "What a site has won is written when it has its name",
   CHECK(last().starts_with("event=winner region=decode site=late key=\"\" config=0 time_us=1"));
 }
 
+TEST_CASE_METHOD(Fixture, "A line of very many pairs tells as many as a value may hold",
+                 "[tuning_log]") {
+  contextune::ConfirmEvent event{contextune::ConfirmVerdict::Kept, 2e-6, 1e-6, 0.5, 0.25, 1000, 1};
+  event.gains.assign(1000, -0.0001234);
+  tuning.confirm(event);
+  log.flush();
+  contextune::log::ReportBuilder builder;
+  contextune::log::LogTail tail(
+      log.path(), [&](const contextune::log::Record& record) { return builder.add(record); });
+  CHECK(tail.finish() == 0);
+  CHECK(tail.lines().num_bad() == 0);
+  const auto& gains = builder.processes().at(0).regions.at(0).confirms.at(0).gains;
+  CHECK(gains.size() > 300);
+  CHECK(gains.back() == -0.0001234);
+}
+
 TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tuning_log]") {
   using namespace contextune::log;
   tuning.stage(contextune::Stage::Table, 0);
   tuning.winner({0, 1, 2.53e-6, 5e-6, contextune::WinnerReason::Fastest});
-  tuning.confirm({});
+  tuning.confirm(
+      {contextune::ConfirmVerdict::Kept, 2e-6, 1e-6, 0.5, 0.25, 3, 1, {0.25, -0.0312345, 0.75}});
   tuning.fallback(FallbackReason::Capture, 0, "");
   write_start(log, {"./engine", "NVIDIA H200", "9.0", 132, "13.0", true, contextune::Mode::Live,
-                    "nvtx:decode", "cupti"});
+                    "nvtx:decode", "cupti", 1, "./engine --model 'two words'", "n_repeat=2"});
   write_region(log, "decode", 77);
   write_fault(log, "space.lua:3: kernel saxpy: a \"quote\"");
   KernelEvent kernel;
@@ -241,8 +258,14 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
   REQUIRE(builder.processes().size() == 1);
   const ProcessReport& process = builder.processes()[0];
   CHECK(process.program == "./engine");
+  CHECK(process.command == "./engine --model 'two words'");
+  CHECK(process.options == "n_repeat=2");
   CHECK(process.faults.at(0) == "space.lua:3: kernel saxpy: a \"quote\"");
   REQUIRE(process.regions.size() == 1);
+  CHECK(process.regions[0].confirms.at(0).gains == std::vector{0.25, -0.03123, 0.75});
+  CHECK(process.regions[0].stages.at(0).stage == "table");
+  CHECK(process.regions[0].stages.at(0).seconds == 0);
+  CHECK_FALSE(process.regions[0].stages.at(0).time.empty());
   CHECK(process.regions[0].kernels.at(0).seconds == Approx(0.25));
   CHECK(process.regions[0].replays.at(0).replays == 117);
   CHECK(process.regions[0].replays.at(0).dirty_bytes == std::uint64_t{5} << 32U);
