@@ -34,7 +34,7 @@ struct StartEvent {
   std::string timer;             ///< "cupti" or "events"
   std::uint32_t world_size = 1;  ///< ranks of the job, as its launcher says
   std::string command{};         ///< how the program was started, for a shell; empty: not known
-  std::string options{};         ///< that were given as variables: "n_repeat=2 region=auto"
+  std::string options{};         ///< that were given as variables: "n-repeat=2 region=auto"
 };
 
 /// The launches of one kernel in the region, for --discover.

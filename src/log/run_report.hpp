@@ -187,7 +187,7 @@ struct ProcessReport {
   bool simulated = false;
   bool started = false;  ///< its `start` line was seen
   std::string command;   ///< how the program was started, for a shell; an older log has none
-  std::string options;   ///< that were given as variables: "n_repeat=2 region=auto"
+  std::string options;   ///< that were given as variables: "n-repeat=2 region=auto"
   std::uint64_t world_size = 1;  ///< ranks of the job, as the launcher said; 1: nobody said more
   std::optional<std::uint64_t> launches_outside;
   std::vector<RegionReport> regions;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/page/region_data.hpp"
+#include "cli/report/config_times.hpp"
 #include "cli/report/rank_comparison.hpp"
 #include "cli/report/rank_differences.hpp"
 #include "cli/report/summary.hpp"
@@ -68,7 +69,8 @@ Json process_data(const log::ProcessReport& of, StringTable& strings) {
                {"simulated", of.simulated},
                {"world", of.world_size}};
   if (!of.command.empty()) json["command"] = strings.place_of(of.command);
-  if (!of.options.empty()) json["options"] = strings.place_of(of.options);
+  for (const log::ParsedField& option : parameters_of(of.options))
+    json["options"].push_back({strings.place_of(option.name), strings.place_of(option.value)});
   if (of.launches_outside) json["outside"] = *of.launches_outside;
   return json;
 }

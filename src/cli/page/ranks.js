@@ -49,11 +49,11 @@ function showRanks(holder, state) {
       { label: "rank", head: true, value: (row) => job.ranks[row], cell: (row) => [String(job.ranks[row]), row === slowest && " ", row === slowest && make("span", { class: "tag" }, "slowest")] },
       { label: "with the defaults", number: true, down: true, value: (row) => times[row].default, cell: (row) => timeText(times[row].default) },
       { label: "with the winners", number: true, down: true, value: (row) => times[row].winner, cell: (row) => timeText(times[row].winner) },
-      { label: "drawn", cell: (row) => rankBar(times[row].winner, most) },
+      { label: "bar of the time with the winners", unseen: true, class: "drawn", cell: (row) => rankBar(times[row].winner, most) },
       { label: "agreed", number: true, value: (row) => wait(row, 0), cell: (row) => (isKnown(wait(row, 0)) ? grouped(wait(row, 0)) : "-") },
       { label: "not agreed", number: true, value: (row) => wait(row, 1), cell: (row) => (isKnown(wait(row, 1)) ? grouped(wait(row, 1)) : "-") },
       { label: "waited", number: true, down: true, value: (row) => wait(row, 2), cell: (row) => timeText(wait(row, 2)) },
-      { label: "drawn", cell: (row) => rankBar(wait(row, 2), mostWait) },
+      { label: "bar of the time waited", unseen: true, class: "drawn", cell: (row) => rankBar(wait(row, 2), mostWait) },
       { label: "longest wait", number: true, down: true, value: (row) => wait(row, 3), cell: (row) => timeText(wait(row, 3)) },
       { label: "GPU", value: (row) => textAt(job.raw.ranks[row].gpu), cell: (row) => nameOf(textAt(job.raw.ranks[row].gpu), 28) },
       { label: "process", number: true, value: (row) => job.raw.ranks[row].pid },
@@ -63,10 +63,13 @@ function showRanks(holder, state) {
   const part = make("div", {});
   const kind = make("select", {}, make("option", { value: "configs" }, "configs of a site"), make("option", { value: "sites" }, "winners of all sites"));
   const site = make("select", { id: "heat-site" }, region.sites.map((one) => make("option", { value: one.place }, one.label)));
+  const against = make("select", {}, make("option", { value: "own" }, "each rank's best config"), make("option", { value: "all" }, "the best of all ranks"));
+  const againstField = make("label", { class: "field" }, "Compare with", against);
+  against.addEventListener("change", () => show());
   const siteField = make("label", { class: "field" }, "Site", site);
   const show = () => {
-    siteField.hidden = kind.value !== "configs";
-    part.replaceChildren(kind.value === "configs" ? configHeat(region.sites[Number(site.value)], state) : siteHeat(region, state));
+    siteField.hidden = againstField.hidden = kind.value !== "configs";
+    part.replaceChildren(kind.value === "configs" ? configHeat(region.sites[Number(site.value)], state, against.value === "own") : siteHeat(region, state));
   };
   site.addEventListener("change", () => state.choose({ site: Number(site.value) }));
   kind.addEventListener("change", show);
@@ -75,7 +78,7 @@ function showRanks(holder, state) {
     show();
   };
   holder.append(make("h3", {}, "Ranks by configs"),
-    make("div", { class: "controls" }, make("label", { class: "field" }, "Show", kind), siteField), part);
+    make("div", { class: "controls" }, make("label", { class: "field" }, "Show", kind), siteField, againstField), part);
   state.onHeatSite();
 }
 
@@ -86,32 +89,32 @@ const heatLegend = (best, worst) => {
     draw("svg", { width: heatLevels * unit, height: 0.8 * unit, "aria-hidden": "true" }, Array.from({ length: heatLevels }, (_, level) => cell(level))), best));
 };
 
-function configHeat(site, state) {
+/// @param own each rank is compared with its own best config, else with that of the fastest rank
+function configHeat(site, state, own) {
   const places = site.byTime;
   const ranks = state.job.ranks;
   const all = places.flatMap((place) => ranks.map((_, rank) => site.medianOfRank(place, rank))).filter(isKnown);
   if (!all.length) return make("p", { class: "muted" }, "No rank measured this site.");
-  const best = smallest(all);
-  // What is twice as slow as the best is all that matters of what is slower.
-  const worst = Math.min(largest(all), 2 * best);
+  const best = ranks.map((_, rank) => smallest(own ? places.map((place) => site.medianOfRank(place, rank)) : all));
+  const over = (row, column) => site.medianOfRank(places[column], row) / best[row] - 1;
+  const longest = largest(ranks.flatMap((_, row) => places.map((__, column) => over(row, column))).filter(isKnown));
+  // Of what takes twice as long it does not matter how much longer.
+  const worst = Math.min(longest, 1) || 0.01;
   const marks = [{ place: site.placeOf(site.winner), text: "winner" }, { place: site.placeOf(0), text: "default" }]
     .filter((mark) => mark.place >= 0).map((mark) => ({ column: places.indexOf(mark.place), text: mark.text }));
   if (marks.length === 2 && Math.abs(marks[0].column - marks[1].column) * 4 < places.length / 4) marks.pop();
   return make("div", {},
-    make("p", { class: "muted" }, "A row a rank, a column a config, the fastest on the left. Darker is faster."),
-    heatLegend(timeText(best), (largest(all) > worst ? "at least " : "") + timeText(worst)),
+    make("p", { class: "muted" }, "A row a rank, a column a config, the fastest on the left. The stronger the colour, the faster."),
+    heatLegend(own ? "the rank's best" : "the best of all", (longest > worst ? "at least " : "") + percentText(worst) + " more"),
     responsive((width) => heatMap({
       label: `Medians of ${countText(ranks.length, "rank", "ranks")} for ${countText(places.length, "config", "configs")} of ${site.label}`,
       rows: ranks.map(String),
       columns: places,
       marks,
-      value: (row, column) => {
-        const time = site.medianOfRank(places[column], row);
-        return isKnown(time) ? Math.min(1, worst > best ? (time - best) / (worst - best) : 0) : NaN;
-      },
+      value: (row, column) => (isKnown(over(row, column)) ? Math.min(1, over(row, column) / worst) : NaN),
       text: (row, column) => {
         const config = site.configs[places[column]];
-        return `rank ${ranks[row]}, config-${config} ${site.text(config)}\n${timeText(site.medianOfRank(places[column], row))}` +
+        return `rank ${ranks[row]}, config-${config} ${site.text(config)}\n${timeText(site.medianOfRank(places[column], row))}, ${percentText(over(row, column))} more than ${own ? "its best" : "the best of all"}` +
           (config === site.winnerByRank[row] ? "\nits winner" : "") + (config === 0 ? "\ndefault" : "");
       },
     }, Math.min(width, 110 * rem()))));
@@ -125,7 +128,7 @@ function siteHeat(region, state) {
   const over = (row, column) => sites[column].winnerTimes[row] / least[column] - 1;
   const worst = largest(sites.flatMap((_, column) => ranks.map((__, row) => over(row, column))).filter(isKnown)) || 0.01;
   return make("div", {},
-    make("p", { class: "muted" }, "A row a rank, a column a site. Darker is closer to the fastest rank."),
+    make("p", { class: "muted" }, "A row a rank, a column a site. The stronger the colour, the closer to the fastest rank."),
     heatLegend("as the fastest rank", `${percentText(worst)} more`),
     responsive((width) => heatMap({
       label: `Times of ${countText(ranks.length, "rank", "ranks")} for the winners of ${countText(sites.length, "site", "sites")}`,

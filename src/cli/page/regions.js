@@ -13,7 +13,7 @@ function shareBar(share) {
   if (!isKnown(share)) return "-";
   const unit = rem();
   const width = 8 * unit;
-  return make("span", {}, draw("svg", { width, height: 0.7 * unit, "aria-hidden": "true" },
+  return make("span", {}, draw("svg", { class: "bar", width, height: 0.7 * unit, "aria-hidden": "true" },
     draw("rect", { class: "band", width, height: 0.7 * unit }),
     draw("rect", { class: "mark", width: Math.max(1, width * share), height: 0.7 * unit })), percentText(share, 0));
 }

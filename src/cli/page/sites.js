@@ -67,11 +67,11 @@ function showSites(holder, state) {
       { label: "default", number: true, down: true, value: (site) => site.defaultTime, cell: (site) => timeText(site.defaultTime) },
       { label: "winner", number: true, down: true, value: (site) => site.winnerTime, cell: (site) => timeText(site.winnerTime) },
       { label: "than the default", number: true, down: true, value: (site) => site.gain, cell: (site) => (site.winner > 0 ? gainCell(site.gain) : "-") },
-      { label: "all configs", cell: siteStrip },
+      { label: "all configs", class: "drawn", cell: siteStrip },
       { label: "winning config", value: (site) => (site.winner < 0 ? "undecided" : site.text(site.winner)),
         cell: (site) => site.winner < 0 ? make("span", { class: "muted" }, "undecided")
           : [make("span", { class: site.winner === 0 ? "muted" : null }, site.winner === 0 ? "default: " : ""), nameOf(site.text(site.winner) || "config-" + site.winner, 44)] },
-      { label: "why", value: (site) => site.reason, cell: (site) => [reasonWords[site.reason] || site.reason || "-",
+      { label: "why", value: (site) => site.reason, class: "text", cell: (site) => [reasonWords[site.reason] || site.reason || "-",
         site.others.length > 0 && make("span", { class: "muted" }, "; another on " + ranksText(site.others.map((rank) => state.job.ranks[rank])))] },
     ],
   });
@@ -120,19 +120,21 @@ function siteDetail(site, state) {
   const width = Math.max(14 * unit, Math.min(34 * unit, state.width() - 12 * unit));
   const x = linear(low, high, 0.6 * unit, width - 1.2 * unit);
   const byDefault = site.medianOf(0);
+  const isMeasured = places.some((place) => isKnown(site.quantiles(place)[2]));
+  const several = state.job.ranks.length > 1;
   const spread = (place) => {
     const [least, , median, , most] = site.quantiles(place);
     return (most - least) / median;
   };
   const facts = [
-    site.provider && ["tuned as", site.provider], site.key && ["key", nameOf(site.key, 120)],
-    textAt(site.raw.grid) && ["grid", textAt(site.raw.grid)], textAt(site.raw.block) && ["block", textAt(site.raw.block)],
+    site.provider && site.provider !== "none" && ["tuned as", site.provider], site.key && ["key", nameOf(site.key, 120)],
+    isMeasured && textAt(site.raw.grid) && ["grid", textAt(site.raw.grid)], isMeasured && textAt(site.raw.block) && ["block", textAt(site.raw.block)],
     textAt(site.raw.common) && ["the same in all configs", textAt(site.raw.common)],
     site.raw.declared > site.configs.length && ["configs not tried", grouped(site.raw.declared - site.configs.length)],
   ].filter(Boolean);
   const table = sortedTable({
     id: "config-table",
-    caption: "Configs by time, the fastest first",
+    caption: isMeasured ? "Configs by time, the fastest first" : "Configs; none was measured by itself",
     label: "Configs of " + site.label,
     searchLabel: "Search configs",
     pageSize: 60,
@@ -149,25 +151,26 @@ function siteDetail(site, state) {
         },
         cell: (place) => (site.value(i, place) === "" ? "" : nameOf(site.value(i, place), 28)),
       })),
-      { label: "median", number: true, value: (place) => site.quantiles(place)[2], cell: (place) => timeText(site.quantiles(place)[2]) },
-      { label: "than the default", number: true, down: true, value: (place) => 1 - site.quantiles(place)[2] / byDefault,
+      isMeasured && { label: "median", number: true, value: (place) => site.quantiles(place)[2], cell: (place) => timeText(site.quantiles(place)[2]) },
+      isMeasured && { label: "than the default", number: true, down: true, value: (place) => 1 - site.quantiles(place)[2] / byDefault,
         cell: (place) => (site.configs[place] === 0 ? "-" : lessText(1 - site.quantiles(place)[2] / byDefault)) },
-      { label: "spread", number: true, value: spread, cell: (place) => percentText(spread(place)) },
-      { label: "samples", number: true, value: (place) => site.count(place) },
-      { label: "samples drawn", cell: (place) => spreadCell(site, place, x, width) },
-      { label: "", search: (place) => site.status(place), cell: (place) => [
+      isMeasured && { label: "spread", number: true, value: spread, cell: (place) => percentText(spread(place)) },
+      isMeasured && { label: "samples", number: true, value: (place) => site.count(place) },
+      isMeasured && { label: "samples drawn", class: "drawn", cell: (place) => spreadCell(site, place, x, width) },
+      { label: "note", search: (place) => site.status(place), cell: (place) => [
         site.configs[place] === 0 && make("span", { class: "tag" }, "default"), " ",
         site.configs[place] === site.winner && make("span", { class: "tag good" }, "winner"), " ", site.status(place)] },
-    ],
+    ].filter(Boolean),
   });
   const ticks = axisX(x, timeLabels, 0.2 * unit, 0, 6 * unit);
-  table.table.querySelector("thead tr").children[site.parameters.length + 5].append(
-    draw("svg", { width, height: 1.5 * unit, "aria-hidden": "true" }, ticks));
+  if (isMeasured)
+    table.table.querySelector("thead tr").children[site.parameters.length + 5].append(
+      draw("svg", { width, height: 1.5 * unit, "aria-hidden": "true" }, ticks));
   const link = copyButton("Copy name", site.name + (site.key ? " " + site.key : ""));
   return [
     make("h3", {}, "Configs of ", nameOf(site.label, 60), " ", simulatedTag(state.job), " ", link),
     make("dl", { class: "facts" }, facts.map(([label, text]) => [make("dt", {}, label), make("dd", {}, text)])),
-    make("p", { class: "muted" }, "A dot is the median, the box the middle half of the samples, the line all of them; the dashed line is the default's median."),
+    isMeasured && make("p", { class: "muted" }, `A dot is the median, the box the middle half of the samples${several ? " of all ranks" : ""}, the line all of them; the dashed line is the default's median.`),
     table.element,
   ];
 }

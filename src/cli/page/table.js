@@ -10,7 +10,8 @@ function sortedTable(options) {
   const body = make("tbody");
   const heads = columns.map((column, i) => {
     const button = make("button", { type: "button", onclick: () => sortBy(i) }, column.label);
-    return make("th", { scope: "col", class: column.number ? "number" : null }, column.value ? button : column.label);
+    const label = column.unseen ? make("span", { class: "unseen" }, column.label) : column.value ? button : column.label;
+    return make("th", { scope: "col", class: column.number ? "number" : null }, label);
   });
   const table = make("table", { id }, make("caption", {}, caption), make("thead", {}, make("tr", {}, heads)), body);
   const pages = make("div", { class: "pages" });
@@ -94,7 +95,7 @@ function sortedTable(options) {
   } else if (options.controls) {
     holder.append(make("div", { class: "controls" }, options.controls));
   }
-  holder.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.label || caption }, table), pages);
+  holder.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table: " + (options.label || caption) }, table), pages);
   show();
   return { element: holder, show, table };
 }

@@ -3,13 +3,14 @@
 const stageWords = { table: "table: every config of every site", refine: "refine: the best few by the time of the region",
   confirm: "confirm: winners and defaults in turns", finished: "finished" };
 
-/// Stages of one rank with their begin and length in seconds since the tuning began.
-function stagesOf(rank) {
+/// Stages of one rank with their length in seconds, and their begin since that of the process.
+function stagesOf(rank, first) {
+  const offset = first && rank && rank.began ? Math.max(0, (Date.parse(textAt(rank.began)) - Date.parse(first)) / 1000) || 0 : 0;
   const stages = rank ? rank.stages : [];
   const end = rank && isKnown(rank.tuning) ? rank.tuning : NaN;
   return stages.map(([stage, generation, begin], i) => {
     const next = i + 1 < stages.length ? stages[i + 1][2] : textAt(stage) === "finished" ? begin : end;
-    return { stage: textAt(stage), generation, begin: begin ?? NaN, length: Math.max(0, (next ?? NaN) - (begin ?? NaN)) };
+    return { stage: textAt(stage), generation, begin: offset + (begin ?? NaN), length: Math.max(0, (next ?? NaN) - (begin ?? NaN)) };
   }).filter((stage) => stage.stage !== "finished");
 }
 
@@ -35,7 +36,7 @@ function showTimeline(holder, state) {
   const { job } = state;
   const part = make("div", {});
   const show = (rank) => {
-    const rows = job.regions.map((region) => ({ name: region.name, region, stages: stagesOf(region.raw.ranks[rank]) })).filter((one) => one.stages.length);
+    const rows = job.regions.map((region) => ({ name: region.name, region, stages: stagesOf(region.raw.ranks[rank], textAt(job.raw.ranks[rank].first)) })).filter((one) => one.stages.length);
     part.replaceChildren();
     if (!rows.length) {
       part.append(make("p", { class: "muted" }, "The log has no stages of a tuning: what was found was compared in blocks of entries, or stored by an earlier run."));
@@ -55,7 +56,7 @@ function showTimeline(holder, state) {
         columns: [
           { label: "region", head: true, value: ({ region }) => region.name, cell: ({ region }) => nameOf(region.name, 40) },
           { label: "stage", value: ({ stage }) => stage.stage, cell: ({ stage }) => (stageWords[stage.stage] || stage.stage) + (stage.generation > 0 ? `, generation ${stage.generation}` : "") },
-          { label: "began at", number: true, value: ({ stage }) => stage.begin, cell: ({ stage }) => timeText(stage.begin) },
+          { label: "began after", number: true, value: ({ stage }) => stage.begin, cell: ({ stage }) => timeText(stage.begin) },
           { label: "took", number: true, down: true, value: ({ stage }) => stage.length, cell: ({ stage }) => timeText(stage.length) },
           { label: "share", number: true, down: true, value: ({ region, stage }) => stage.length / total(region), cell: ({ region, stage }) => percentText(stage.length / total(region)) },
         ],

@@ -44,7 +44,8 @@ std::string given_options() {
   std::string text;
   for (const OptionInfo& option : option_table()) {
     const char* const value = variable(option.variable);
-    if (value != nullptr && *value != '\0') log::append_field(text, option.name, value);
+    if (value != nullptr && *value != '\0')
+      log::append_field(text, std::string_view(option.flag).substr(2), value);
   }
   return text;
 }

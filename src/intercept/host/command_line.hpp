@@ -8,8 +8,8 @@ namespace contextune::intercept {
 /// tell. A very long one is cut.
 [[nodiscard]] std::string command_line();
 
-/// Options that were given as variables, "n_repeat=2 region=auto", in the order of the options
-/// table. No secret is one of them.
+/// Options that were given as variables, by their flags: "n-repeat=2 region=auto". No secret is one
+/// of them.
 [[nodiscard]] std::string given_options();
 
 }  // namespace contextune::intercept

@@ -232,7 +232,7 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
       {contextune::ConfirmVerdict::Kept, 2e-6, 1e-6, 0.5, 0.25, 3, 1, {0.25, -0.0312345, 0.75}});
   tuning.fallback(FallbackReason::Capture, 0, "");
   write_start(log, {"./engine", "NVIDIA H200", "9.0", 132, "13.0", true, contextune::Mode::Live,
-                    "nvtx:decode", "cupti", 1, "./engine --model 'two words'", "n_repeat=2"});
+                    "nvtx:decode", "cupti", 1, "./engine --model 'two words'", "n-repeat=2"});
   write_region(log, "decode", 77);
   write_fault(log, "space.lua:3: kernel saxpy: a \"quote\"");
   KernelEvent kernel;
@@ -259,7 +259,7 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
   const ProcessReport& process = builder.processes()[0];
   CHECK(process.program == "./engine");
   CHECK(process.command == "./engine --model 'two words'");
-  CHECK(process.options == "n_repeat=2");
+  CHECK(process.options == "n-repeat=2");
   CHECK(process.faults.at(0) == "space.lua:3: kernel saxpy: a \"quote\"");
   REQUIRE(process.regions.size() == 1);
   CHECK(process.regions[0].confirms.at(0).gains == std::vector{0.25, -0.03123, 0.75});
