@@ -41,7 +41,7 @@ function showConfirmation(holder, state) {
         `: ${lessText(confirm.gain)} time in the mean, 95 % bound ${percentText(confirm.bound)}.`));
       const gains = confirm.gains || [];
       if (gains.length) holder.append(responsive((width) => pairChart(confirm, gains, Math.min(width, 72 * rem()))));
-      else if (!confirm.stored) holder.append(make("p", { class: "muted" }, "The log of this version does not hold the pairs."));
+      else if (!confirm.stored) holder.append(make("p", { class: "muted" }, "The log does not hold the pairs: an older contextune wrote it."));
     }
     if (region.raw.left_out.length) holder.append(leftOutPart(region, state));
   }

@@ -13,7 +13,7 @@ const sections = [
 ];
 
 const main = document.getElementById("main");
-const state = { job: jobs[0], region: null, site: 0, width: () => main.clientWidth - 3 * rem() };
+const state = { job: jobs[0], region: null, site: 0 };
 let pending = new Map();
 let watcher = null;
 
@@ -47,8 +47,22 @@ function build() {
   }
   document.querySelector("#contents ul").replaceChildren(...shown.map((section) =>
     make("li", {}, make("a", { href: "#" + section.id }, section.title))));
+  markPlace();
   render("verdict");
 }
+
+/// The section at the top of the window is marked in the list of them.
+function markPlace() {
+  const reached = [...main.querySelectorAll("section")].filter((section) => section.getBoundingClientRect().top < Math.min(window.innerHeight / 3, 12 * rem()));
+  const atEnd = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2 && window.scrollY > 0;
+  const all = main.querySelectorAll("section");
+  const current = atEnd ? all[all.length - 1] : reached[reached.length - 1] || all[0];
+  for (const link of document.querySelectorAll("#contents a")) {
+    if (current && link.getAttribute("href") === "#" + current.id) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+document.addEventListener("scroll", () => requestAnimationFrame(markPlace), { passive: true });
 
 /// The address names what is chosen: #section, or #site=NAME&region=NAME&job=N.
 function writeAddress(section) {

@@ -20,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error cannot_write(const std::string& path, int error) {
-  return Error("cannot write " + path + ": " + std::strerror(error) +
-               "; name a file in another folder with -o FILE");
-}
-
 // True: what is there is one of ours, or nothing.
 bool may_replace(const std::string& path) {
   std::array<char, page_mark_bytes> beginning{};
@@ -32,6 +27,16 @@ bool may_replace(const std::string& path) {
   file.read(beginning.data(), beginning.size());
   const auto size = static_cast<std::size_t>(file.gcount());
   return size == 0 || is_page({beginning.data(), size});
+}
+
+// A link stays one, and the file that it leads to, which may not be there yet, is written.
+std::string end_of_links(const std::string& path) {
+  constexpr int most_links = 40;
+  fs::path end = path;
+  std::error_code error;
+  for (int i = 0; i < most_links && fs::is_symlink(end, error); ++i)
+    end = end.parent_path() / fs::read_symlink(end, error);
+  return end.string();
 }
 
 int write_whole(int file, std::string_view text) {
@@ -44,12 +49,21 @@ int write_whole(int file, std::string_view text) {
   return 0;
 }
 
-void write_in_place(const std::string& path, int flags, std::string_view page) {
+// Returns errno, or 0.
+int write_in_place(const std::string& path, int flags, std::string_view page) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-  if (file < 0) throw cannot_write(path, errno);
-  int error = write_whole(file, page);
-  if (::close(file) != 0 && error == 0) error = errno;
-  if (error != 0) throw cannot_write(path, error);
+  if (file < 0) return errno;
+  const int error = write_whole(file, page);
+  return ::close(file) != 0 && error == 0 ? errno : error;
+}
+
+int write_and_rename(const std::string& path, std::string_view page) {
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
+  int error = write_in_place(temporary, O_CREAT | O_EXCL, page);
+  if (error == EEXIST) return error;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) ::unlink(temporary.c_str());
+  return error;
 }
 
 }  // namespace
@@ -60,28 +74,21 @@ void write_page(const std::string& path, std::string_view page, bool force) {
     if (!std::cout) throw Error("cannot write the page to the standard output");
     return;
   }
-  std::error_code ignored;
-  // A link stays one, and what it leads to is replaced.
-  const std::string target =
-      fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored).string() : path;
+  const std::string target = end_of_links(path);
   struct stat there {};
   const bool exists = ::stat(target.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode))
     throw Error(path + " is a folder; name a file with -o FILE");
-  if (exists && !S_ISREG(there.st_mode)) return write_in_place(target, 0, page);
-  if (exists && !force && !may_replace(target))
+  const bool is_file = !exists || S_ISREG(there.st_mode);
+  if (exists && is_file && !force && !may_replace(target))
     throw Error(path +
                 " is no page of contextune and is left as it is; name another file with -o FILE, "
                 "or replace it with --force");
-  const std::string temporary = target + "." + std::to_string(::getpid()) + ".tmp";
-  try {
-    write_in_place(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, page);
-    if (::rename(temporary.c_str(), target.c_str()) != 0) throw cannot_write(path, errno);
-  } catch (const Error&) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    throw cannot_write(path, error);
-  }
+  // A pipe or a device is written to.
+  const int error = is_file ? write_and_rename(target, page) : write_in_place(target, 0, page);
+  if (error != 0)
+    throw Error("cannot write " + path + ": " + std::strerror(error) +
+                "; name a file in another folder with -o FILE");
 }
 
 }  // namespace contextune::cli

@@ -32,7 +32,11 @@ function showRanks(holder, state) {
   if (slowest >= 0)
     holder.append(make("p", {}, `Rank ${job.ranks[slowest]} is the slowest: ${timeText(most)} for all sites with the winners, `,
       `${percentText(most / least - 1)} more than the fastest. `, simulatedTag(job)));
-  for (const one of job.raw.differences) holder.append(make("p", {}, textAt(one)));
+  const differences = job.raw.differences.map(textAt);
+  if (differences.length)
+    holder.append(make("details", { open: differences.length <= 4 },
+      make("summary", {}, `Ranks differ in ${countText(differences.length, "thing", "things")} in which they should not`),
+      make("ul", { class: "words" }, differences.map((text) => make("li", {}, text)))));
   if (job.raw.missing) holder.append(make("p", {}, "The logs have " + textAt(job.raw.missing) + "."));
   const waits = job.raw.waits || [];
   const wait = (row, i) => (waits[row] ? waits[row][i] : NaN);
@@ -42,7 +46,7 @@ function showRanks(holder, state) {
     caption: job.together ? "Ranks that tuned together" : "Ranks that tuned each by itself",
     label: "Ranks",
     searchLabel: "Search ranks",
-    pageSize: 64,
+    pageSize: 24,
     rows: Array.from(job.ranks.keys()),
     rowClass: (row) => (row === slowest ? "chosen" : null),
     columns: [

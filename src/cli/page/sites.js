@@ -76,10 +76,10 @@ function showSites(holder, state) {
     ],
   });
   const detail = make("div", { id: "site" });
-  holder.append(siteLegend(), list.element, detail);
+  holder.append(siteLegend(), make("div", { class: "beside" }, list.element, detail));
   state.onSite = () => {
     list.show();
-    detail.replaceChildren(...siteDetail(region.sites[state.site] || region.sites[0], state));
+    detail.replaceChildren(...siteDetail(region.sites[state.site] || region.sites[0], state, detail.clientWidth));
   };
   state.onSite();
 }
@@ -113,11 +113,13 @@ function spreadCell(site, place, x, width) {
       ? `\nfrom ${timeText(least)} to ${timeText(most)}, middle half ${timeText(low)} to ${timeText(high)}\n${countText(site.count(place), "sample", "samples")}` : ""));
 }
 
-function siteDetail(site, state) {
+function siteDetail(site, state, room) {
   const unit = rem();
   const places = site.byTime;
   const [low, high] = spreadAxis(site, places);
-  const width = Math.max(14 * unit, Math.min(34 * unit, state.width() - 12 * unit));
+  // Other columns take about so much.
+  const others = (31 + 4.5 * site.parameters.length) * unit;
+  const width = Math.max(16 * unit, Math.min(64 * unit, room - others));
   const x = linear(low, high, 0.6 * unit, width - 1.2 * unit);
   const byDefault = site.medianOf(0);
   const isMeasured = places.some((place) => isKnown(site.quantiles(place)[2]));

@@ -56,7 +56,7 @@ function showTimeline(holder, state) {
         columns: [
           { label: "region", head: true, value: ({ region }) => region.name, cell: ({ region }) => nameOf(region.name, 40) },
           { label: "stage", value: ({ stage }) => stage.stage, cell: ({ stage }) => (stageWords[stage.stage] || stage.stage) + (stage.generation > 0 ? `, generation ${stage.generation}` : "") },
-          { label: "began after", number: true, value: ({ stage }) => stage.begin, cell: ({ stage }) => timeText(stage.begin) },
+          { label: "began after", number: true, value: ({ stage }) => stage.begin, cell: ({ stage }) => (stage.begin === 0 ? "0 s" : timeText(stage.begin)) },
           { label: "took", number: true, down: true, value: ({ stage }) => stage.length, cell: ({ stage }) => timeText(stage.length) },
           { label: "share", number: true, down: true, value: ({ region, stage }) => stage.length / total(region), cell: ({ region, stage }) => percentText(stage.length / total(region)) },
         ],

@@ -37,7 +37,7 @@ function showTroubles(holder, state) {
         one.sites.length > 4 && make("details", {}, make("summary", {}, `and ${one.sites.length - 4} more`),
           one.sites.slice(4).map((site, i) => [i > 0 && make("br"), nameOf(site, 36)]))] },
       { label: "times", number: true, down: true, value: (one) => one.count, cell: (one) => grouped(one.count) },
-      several && { label: "ranks", value: (one) => rangesText(one.ranks.map((rank) => job.ranks[rank])) },
+      several && { label: "ranks", class: "ranks", value: (one) => rangesText(one.ranks.map((rank) => job.ranks[rank])) },
       { label: "what happened", class: "text", value: (one) => one.text },
       { label: "what to do", class: "text", value: (one) => reason(one)[2] },
     ].filter(Boolean),
