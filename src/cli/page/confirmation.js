@@ -28,21 +28,25 @@ function pairChart(confirm, gains, width) {
     draw("text", { x: (left + right) / 2, y: height - 0.3 * unit, "text-anchor": "middle" }, "pair, in the order in which they ran"));
 }
 
+function pairsPart(region, confirm, state) {
+  const gains = confirm.gains || [];
+  return make("div", {},
+    make("h3", {}, nameOf(region.name, 40), confirm.site ? [", ", nameOf(textAt(confirm.site), 40)] : null, " ", simulatedTag(state.job),
+      confirm.ranks.length < state.job.ranks.length && make("span", { class: "muted" }, " " + ranksText(confirm.ranks.map((rank) => state.job.ranks[rank])))),
+    make("p", {}, `${countText(confirm.pairs, "pair", "pairs")}`, confirm.tries > 1 ? ` of the last of ${confirm.tries} tries` : "",
+      confirm.stored ? ", by the run that found what this one started with" : "",
+      `: ${lessText(confirm.gain ?? NaN)} time in the mean, 95 % bound ${percentText(confirm.bound ?? NaN)}.`),
+    gains.length > 0 ? responsive((width) => pairChart(confirm, gains, Math.min(width, 72 * rem())))
+      : !confirm.stored && make("p", { class: "muted" }, "The log does not hold the pairs: an older contextune wrote it."));
+}
+
 function showConfirmation(holder, state) {
   let shown = 0;
   for (const region of state.job.regions) {
-    for (const confirm of region.raw.confirms) {
-      if (!confirm.pairs) continue;
-      ++shown;
-      holder.append(make("h3", {}, nameOf(region.name, 40), confirm.site ? [", ", nameOf(textAt(confirm.site), 40)] : null, " ", simulatedTag(state.job),
-        confirm.ranks.length < state.job.ranks.length && make("span", { class: "muted" }, " " + ranksText(confirm.ranks.map((rank) => state.job.ranks[rank])))));
-      holder.append(make("p", {}, `${countText(confirm.pairs, "pair", "pairs")}`, confirm.tries > 1 ? ` of the last of ${confirm.tries} tries` : "",
-        confirm.stored ? ", by the run that found what this one started with" : "",
-        `: ${lessText(confirm.gain)} time in the mean, 95 % bound ${percentText(confirm.bound)}.`));
-      const gains = confirm.gains || [];
-      if (gains.length) holder.append(responsive((width) => pairChart(confirm, gains, Math.min(width, 72 * rem()))));
-      else if (!confirm.stored) holder.append(make("p", { class: "muted" }, "The log does not hold the pairs: an older contextune wrote it."));
-    }
+    const compared = region.raw.confirms.filter((one) => one.pairs > 0);
+    shown += compared.length;
+    fill(holder, [oneOrFew("Pairs of", compared, (one) => [textAt(one.site), ranksText(one.ranks.map((rank) => state.job.ranks[rank]))].filter(Boolean).join(", "),
+      (confirm) => pairsPart(region, confirm, state))]);
     if (region.raw.left_out.length) holder.append(leftOutPart(region, state));
   }
   if (!shown) holder.append(make("p", { class: "muted" }, "Nothing was compared in pairs."));

@@ -90,6 +90,15 @@ const copyButton = (label, text) => {
   return button;
 };
 
+/// Few things are shown below each other, of many the one that is chosen.
+function oneOrFew(label, things, nameOfThing, show) {
+  if (things.length <= 3) return things.map(show);
+  const part = make("div", {}, show(things[0]));
+  const select = make("select", {}, things.map((thing, i) => make("option", { value: i }, shortened(nameOfThing(thing), 60))));
+  select.addEventListener("change", () => part.replaceChildren(...[show(things[Number(select.value)])].flat().filter(Boolean)));
+  return [make("div", { class: "controls" }, make("label", { class: "field" }, label, select)), part];
+}
+
 /// Draws a chart as wide as there is room, again whenever that changes.
 function responsive(drawIn) {
   const holder = make("div", { class: "chart" });

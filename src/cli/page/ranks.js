@@ -41,6 +41,18 @@ function showRanks(holder, state) {
   const waits = job.raw.waits || [];
   const wait = (row, i) => (waits[row] ? waits[row][i] : NaN);
   const mostWait = largest(job.ranks.map((_, row) => wait(row, 2)));
+  const timeColumns = [
+    { label: "with the defaults", number: true, down: true, value: (row) => times[row].default, cell: (row) => timeText(times[row].default) },
+    { label: "with the winners", number: true, down: true, value: (row) => times[row].winner, cell: (row) => timeText(times[row].winner) },
+    { label: "bar of the time with the winners", unseen: true, class: "drawn", cell: (row) => rankBar(times[row].winner, most) },
+  ];
+  const waitColumns = [
+    { label: "agreed", number: true, value: (row) => wait(row, 0), cell: (row) => (isKnown(wait(row, 0)) ? grouped(wait(row, 0)) : "-") },
+    { label: "not agreed", number: true, value: (row) => wait(row, 1), cell: (row) => (isKnown(wait(row, 1)) ? grouped(wait(row, 1)) : "-") },
+    { label: "waited", number: true, down: true, value: (row) => wait(row, 2), cell: (row) => timeText(wait(row, 2)) },
+    { label: "bar of the time waited", unseen: true, class: "drawn", cell: (row) => rankBar(wait(row, 2), mostWait) },
+    { label: "longest wait", number: true, down: true, value: (row) => wait(row, 3), cell: (row) => timeText(wait(row, 3)) },
+  ];
   holder.append(sortedTable({
     id: "rank-table",
     caption: job.together ? "Ranks that tuned together" : "Ranks that tuned each by itself",
@@ -51,16 +63,10 @@ function showRanks(holder, state) {
     rowClass: (row) => (row === slowest ? "chosen" : null),
     columns: [
       { label: "rank", head: true, value: (row) => job.ranks[row], cell: (row) => [String(job.ranks[row]), row === slowest && " ", row === slowest && make("span", { class: "tag" }, "slowest")] },
-      { label: "with the defaults", number: true, down: true, value: (row) => times[row].default, cell: (row) => timeText(times[row].default) },
-      { label: "with the winners", number: true, down: true, value: (row) => times[row].winner, cell: (row) => timeText(times[row].winner) },
-      { label: "bar of the time with the winners", unseen: true, class: "drawn", cell: (row) => rankBar(times[row].winner, most) },
-      { label: "agreed", number: true, value: (row) => wait(row, 0), cell: (row) => (isKnown(wait(row, 0)) ? grouped(wait(row, 0)) : "-") },
-      { label: "not agreed", number: true, value: (row) => wait(row, 1), cell: (row) => (isKnown(wait(row, 1)) ? grouped(wait(row, 1)) : "-") },
-      { label: "waited", number: true, down: true, value: (row) => wait(row, 2), cell: (row) => timeText(wait(row, 2)) },
-      { label: "bar of the time waited", unseen: true, class: "drawn", cell: (row) => rankBar(wait(row, 2), mostWait) },
-      { label: "longest wait", number: true, down: true, value: (row) => wait(row, 3), cell: (row) => timeText(wait(row, 3)) },
+      ...(isKnown(most) ? timeColumns : []),
+      ...(isKnown(mostWait) ? waitColumns : []),
       { label: "GPU", value: (row) => textAt(job.raw.ranks[row].gpu), cell: (row) => nameOf(textAt(job.raw.ranks[row].gpu), 28) },
-      { label: "process", number: true, value: (row) => job.raw.ranks[row].pid },
+      { label: "process", number: true, value: (row) => job.raw.ranks[row].pid, cell: (row) => String(job.raw.ranks[row].pid) },
     ],
   }).element);
   if (!region || !region.sites.length) return;

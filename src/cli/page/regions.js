@@ -6,7 +6,10 @@ const shareOf = (text) => {
   return found ? Number(found[1]) / 100 : NaN;
 };
 
-const foundText = (region) => region.raw.found.map((one) => textAt(one.text)).join("\n");
+const foundText = (region) => {
+  const texts = region.raw.found.map((one) => textAt(one.text));
+  return texts.slice(0, 3).join("\n") + (texts.length > 3 ? `\nand otherwise on ${countText(texts.length - 3, "rank", "ranks")}` : "");
+};
 const firstRank = (region) => region.raw.ranks.find(Boolean) || {};
 
 function shareBar(share) {
@@ -15,13 +18,13 @@ function shareBar(share) {
   const width = 8 * unit;
   return make("span", {}, draw("svg", { class: "bar", width, height: 0.7 * unit, "aria-hidden": "true" },
     draw("rect", { class: "band", width, height: 0.7 * unit }),
-    draw("rect", { class: "mark", width: Math.max(1, width * share), height: 0.7 * unit })), percentText(share, 0));
+    draw("rect", { class: "mark", width: Math.max(1, width * Math.min(1, share)), height: 0.7 * unit })), percentText(share, 0));
 }
 
 function showRegions(holder, state) {
   holder.append(sortedTable({
     id: "region-table",
-    caption: "Regions, in the order in which they were entered",
+    caption: "Regions, in the order in which they were entered" + (state.job.ranks.length > 1 ? "; figures are those of the first rank" : ""),
     rows: state.job.regions,
     columns: [
       { label: "region", head: true, value: (region) => region.name, cell: (region) => nameOf(region.name, 40) },
@@ -37,7 +40,9 @@ function showRegions(holder, state) {
       { label: "stage", value: (region) => textAt(firstRank(region).stage || 0), cell: (region) => textAt(firstRank(region).stage || 0) || "-" },
     ],
   }).element);
-  for (const region of state.job.regions) for (const submission of region.raw.submissions) holder.append(submissionPart(region, submission, state));
+  for (const region of state.job.regions)
+    fill(holder, [oneOrFew("Launches of", region.raw.submissions, (one) => ranksText(one.ranks.map((rank) => state.job.ranks[rank])),
+      (submission) => submissionPart(region, submission, state))]);
   for (const region of state.job.regions) if (region.raw.kernels.length) holder.append(kernelPart(region));
   for (const region of state.job.regions) {
     if (region.raw.periods.length)

@@ -23,18 +23,25 @@ function linear(low, high, from, to) {
   return scale;
 }
 
+/// Decimals that a step has.
+function digitsOf(step) {
+  for (let digits = 0; digits < 6; ++digits) {
+    const scaled = step * Math.pow(10, digits);
+    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, scaled)) return digits;
+  }
+  return 6;
+}
+
 /// Times on an axis are in the unit of the largest, with as many digits as tell the ticks apart.
 function timeLabels(ticks) {
   const most = Math.max(...ticks.map(Math.abs));
   const [unit, factor] = most < 0.9995e-3 ? ["us", 1e6] : most < 0.9995 ? ["ms", 1e3] : ["s", 1];
-  const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) * factor : most * factor;
-  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step || 1) + 1e-9) + (/[^0.]/.test(String(step)) && step < 1 && String(step).includes("25") ? 1 : 0)));
+  const digits = digitsOf(ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) * factor : most * factor);
   return ticks.map((tick) => (tick * factor).toFixed(digits) + " " + unit);
 }
 
 function percentLabels(ticks) {
-  const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) * 100 : 1;
-  const digits = step >= 1 && Number.isInteger(Math.round(step * 1e6) / 1e6) ? 0 : step >= 0.1 ? 1 : 2;
+  const digits = digitsOf(ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) * 100 : 1);
   return ticks.map((tick) => (tick * 100).toFixed(digits) + " %");
 }
 

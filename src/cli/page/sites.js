@@ -143,7 +143,7 @@ function siteDetail(site, state, room) {
     rows: places,
     rowClass: (place) => (site.configs[place] === site.winner ? "winner" : site.configs[place] === 0 ? "default" : isKnown(site.quantiles(place)[2]) ? null : "loser"),
     columns: [
-      { label: "config", head: true, value: (place) => site.configs[place], cell: (place) => "config-" + site.configs[place] },
+      { label: "config", head: true, value: (place) => site.configs[place], search: (place) => "config-" + site.configs[place], cell: (place) => "config-" + site.configs[place] },
       ...site.parameters.map((name, i) => ({
         label: shortened(name, 24),
         number: places.every((place) => /^-?[0-9.]*$/.test(site.value(i, place))),

@@ -86,6 +86,53 @@ function confirmFigure(region, confirm) {
   };
 }
 
+/// Where each rank tuned by itself: a line a rank, from its bound to its gain.
+function rankGainsChart(verdicts, ranks, width) {
+  const unit = rem();
+  const rows = verdicts.flatMap((one) => one.ranks.map((rank) => ({ rank: ranks[rank], one }))).sort((a, b) => a.rank - b.rank);
+  const row = Math.max(3, Math.min(1.2 * unit, (32 * unit) / rows.length));
+  const left = 3.5 * unit;
+  const bottom = row * rows.length + 0.2 * unit;
+  const [low, high] = widened([0, ...rows.flatMap(({ one }) => [one.bound, one.gain])].filter(isKnown), 0.05);
+  const x = linear(low, high, left, width - 2 * unit);
+  const every = Math.ceil((1.1 * unit) / row);
+  return chart(width, bottom + 1.6 * unit, `Gains of ${countText(rows.length, "rank", "ranks")} with their bounds`,
+    axisX(x, percentLabels, bottom, 0),
+    draw("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: bottom }),
+    rows.map(({ rank, one }, i) => {
+      const y = (i + 0.5) * row;
+      const kept = /^(kept|reduced)$/.test(textAt(one.verdict));
+      return [
+        i % every === 0 && draw("text", { x: left - 0.6 * unit, y: y + 0.3 * unit, "text-anchor": "end" }, rank),
+        isKnown(one.gain) && withHover(draw("g", {},
+          draw("line", { class: kept ? "mark-line" : "other-line", x1: x(one.bound), x2: x(one.gain), y1: y, y2: y }),
+          draw("circle", { class: kept ? "mark" : "other", cx: x(one.gain), cy: y, r: Math.min(0.25 * unit, row / 2) })),
+          () => `rank ${rank}: ${lessText(one.gain)} time, 95 % bound ${percentText(one.bound)}\n${(verdictWords[textAt(one.verdict)] || ["", ""])[1]}`),
+      ];
+    }));
+}
+
+function figureOfRanks(region, verdicts) {
+  const { job } = region;
+  const counts = new Map();
+  for (const one of verdicts) counts.set(textAt(one.verdict), (counts.get(textAt(one.verdict)) || 0) + one.ranks.length);
+  // Where the defaults stand, nothing is won or lost.
+  const kept = verdicts.filter((one) => /^(kept|reduced)$/.test(textAt(one.verdict)));
+  const told = kept.length ? kept : verdicts;
+  const gains = told.map((one) => one.gain).filter(isKnown);
+  const bounds = told.map((one) => one.bound).filter(isKnown);
+  return {
+    left: [
+      gains.length > 0 && make("p", { class: "figure" }, percentText(smallest(gains)), make("small", {}, " to "), percentText(largest(gains)), make("small", {}, " less time")),
+      bounds.length > 0 && make("p", {}, `${kept.length ? "where winners are kept; " : ""}the least 95 % bound is ${percentText(smallest(bounds))}`),
+      make("p", {}, [...counts].map(([verdict, count]) => [
+        make("span", { class: /^(kept|reduced)$/.test(verdict) ? "tag good" : "tag" }, (verdictWords[verdict] || [verdict.toUpperCase()])[0]),
+        ` on ${countText(count, "rank", "ranks")} `]), simulatedTag(job)),
+    ],
+    right: gains.length > 0 && responsive((width) => rankGainsChart(verdicts, job.ranks, Math.min(width, 60 * rem()))),
+  };
+}
+
 function openFigure(region) {
   const submission = region.raw.submissions[0];
   if (submission) {
@@ -110,6 +157,11 @@ function showVerdict(holder, state) {
       make("div", {}, make("h3", {}, title), left), make("div", {}, right, rest)));
     const inWords = make("details", {}, make("summary", {}, "In words"), words);
     if (!verdicts.length) add(nameOf(region.name, 60), openFigure(region), null, inWords);
+    if (verdicts.length > 3 && verdicts.every((one) => one.site === verdicts[0].site)) {
+      const { left, right } = figureOfRanks(region, verdicts);
+      add([nameOf(region.name, 60), " of ranks that tuned alone"], left, right, inWords);
+      continue;
+    }
     verdicts.forEach((confirm, i) => {
       const { left, right } = confirmFigure(region, confirm);
       const title = [nameOf(region.name, 60), confirm.site ? [" ", nameOf(textAt(confirm.site), 40)] : null,
