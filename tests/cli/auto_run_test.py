@@ -3,7 +3,7 @@
 import subprocess
 import unittest
 
-from demo_runs import COMMAND, PATIENCE, SMALL_DEMO, DemoRuns
+from demo_runs import COMMAND, DEMO, PATIENCE, SMALL_DEMO, DemoRuns
 
 PROGRAM = (*SMALL_DEMO, "--steps", 40)
 
@@ -50,6 +50,16 @@ class AutoRun(DemoRuns):
         self.assertRegex(report, r"NVTX ranges, for --region nvtx:NAME: decode\n")
         self.assertRegex(regions["auto"]["periods"][0], r"^every .* entries; \d+ % of the elapsed time$")
         self.assertNotEqual(regions["process"]["kernels"], [])
+
+    def test_the_log_says_how_the_program_was_started(self):
+        secret = "of nobody's business 0123456789"
+        self.run_of("--n-repeat", "3", "--only", "it's two words", CONTEXTUNE_SECRET=secret)
+        log = (self.work / ".autotune_logs" / "rank-0.log").read_text()
+        (start,) = [line for line in log.splitlines() if " event=start " in line]
+        self.assertIn(f' command="{DEMO} --rows 64 --steps 40" options="region=auto only=', start)
+        self.assertIn(" n-repeat=3 ", start)
+        self.assertNotIn(secret, log)
+        self.assertNotIn(secret, self.execute(COMMAND, "report", "-o", "-"))
 
     def test_tuned_runs_are_proved_to_print_the_same(self):
         result = subprocess.run([str(COMMAND), "run", "--region", "auto", "--prove", "2", "--",

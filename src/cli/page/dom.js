@@ -99,17 +99,26 @@ function oneOrFew(label, things, nameOfThing, show) {
   return [make("div", { class: "controls" }, make("label", { class: "field" }, label, select)), part];
 }
 
+/// Draw charts that were not drawn yet, or for another width: before the page is printed.
+const unseenCharts = new Set();
+
 /// Draws a chart as wide as there is room, again whenever that changes.
 function responsive(drawIn) {
   const holder = make("div", { class: "chart" });
   let last = 0;
-  new ResizeObserver(() => {
+  const draws = () => {
     const width = Math.floor(holder.clientWidth);
-    if (width === last || width === 0) return;
+    if (width === last || width === 0) return false;
     last = width;
+    return true;
+  };
+  new ResizeObserver(() => {
     // In the next frame: what is drawn may change the size once more.
-    requestAnimationFrame(() => holder.replaceChildren(drawIn(width)));
+    if (draws()) requestAnimationFrame(() => holder.replaceChildren(drawIn(last)));
   }).observe(holder);
+  unseenCharts.add(() => {
+    if (draws()) holder.replaceChildren(drawIn(last));
+  });
   return holder;
 }
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);

@@ -27,6 +27,7 @@ const renderAll = () => [...pending.keys()].forEach(render);
 
 function build() {
   main.replaceChildren();
+  unseenCharts.clear();
   pending = new Map();
   if (watcher) watcher.disconnect();
   watcher = new IntersectionObserver((entries) => {
@@ -181,6 +182,7 @@ function startTheme() {
   // Paper is white.
   window.addEventListener("beforeprint", () => {
     renderAll();
+    for (const drawNow of unseenCharts) drawNow();
     document.documentElement.dataset.theme = "light";
   });
   window.addEventListener("afterprint", apply);

@@ -18,7 +18,7 @@ function passCell(text, site) {
   const isWinner = cell.config === site.winner;
   const classes = cell.kind === "won" ? "won" : cell.kind === "failed" ? "failed" : isWinner ? "tried-winner" : null;
   return make("td", { class: classes, title: `config-${cell.config} ${site.text(cell.config)}` },
-    "config-" + cell.config, cell.note && ` (${cell.note}) `,
+    "config-" + cell.config + (cell.note ? ` (${cell.note}) ` : " "),
     make("span", { class: "values" }, shortened(site.text(cell.config), 44)));
 }
 
