@@ -143,7 +143,9 @@ function siteDetail(site, state, room) {
     rows: places,
     rowClass: (place) => (site.configs[place] === site.winner ? "winner" : site.configs[place] === 0 ? "default" : isKnown(site.quantiles(place)[2]) ? null : "loser"),
     columns: [
-      { label: "config", head: true, value: (place) => site.configs[place], search: (place) => "config-" + site.configs[place], cell: (place) => "config-" + site.configs[place] },
+      { label: "config", head: true, value: (place) => site.configs[place], search: (place) => "config-" + site.configs[place], cell: (place) => ["config-" + site.configs[place],
+        site.configs[place] === site.winner && [" ", make("span", { class: "tag good" }, "winner")],
+        site.configs[place] === 0 && [" ", make("span", { class: "tag" }, "default")]] },
       ...site.parameters.map((name, i) => ({
         label: shortened(name, 24),
         number: places.every((place) => /^-?[0-9.]*$/.test(site.value(i, place))),
@@ -156,17 +158,15 @@ function siteDetail(site, state, room) {
       isMeasured && { label: "median", number: true, value: (place) => site.quantiles(place)[2], cell: (place) => timeText(site.quantiles(place)[2]) },
       isMeasured && { label: "than the default", number: true, down: true, value: (place) => 1 - site.quantiles(place)[2] / byDefault,
         cell: (place) => (site.configs[place] === 0 ? "-" : lessText(1 - site.quantiles(place)[2] / byDefault)) },
+      isMeasured && { label: "samples drawn", class: "drawn", cell: (place) => spreadCell(site, place, x, width) },
       isMeasured && { label: "spread", number: true, value: spread, cell: (place) => percentText(spread(place)) },
       isMeasured && { label: "samples", number: true, value: (place) => site.count(place) },
-      isMeasured && { label: "samples drawn", class: "drawn", cell: (place) => spreadCell(site, place, x, width) },
-      { label: "note", search: (place) => site.status(place), cell: (place) => [
-        site.configs[place] === 0 && make("span", { class: "tag" }, "default"), " ",
-        site.configs[place] === site.winner && make("span", { class: "tag good" }, "winner"), " ", site.status(place)] },
+      places.some((place) => site.status(place)) && { label: "note", value: (place) => site.status(place) },
     ].filter(Boolean),
   });
   const ticks = axisX(x, timeLabels, 0.2 * unit, 0, 6 * unit);
   if (isMeasured)
-    table.table.querySelector("thead tr").children[site.parameters.length + 5].append(
+    table.table.querySelector("thead tr").children[site.parameters.length + 3].append(
       draw("svg", { width, height: 1.5 * unit, "aria-hidden": "true" }, ticks));
   const link = copyButton("Copy name", site.name + (site.key ? " " + site.key : ""));
   return [
