@@ -25,7 +25,7 @@ function pairChart(confirm, gains, width) {
     isKnown(confirm.bound) && draw("line", { class: "mark-line", "stroke-width": 1, "stroke-dasharray": "4 3", x1: left, x2: right, y1: y(confirm.bound), y2: y(confirm.bound) }),
     isKnown(confirm.gain) && note(confirm.gain, "mean"), isKnown(confirm.bound) && apart && note(confirm.bound, "bound"),
     points,
-    draw("text", { x: (left + right) / 2, y: height - 0.3 * unit, "text-anchor": "middle" }, "pair, in the order in which they ran"));
+    draw("text", { x: (left + right) / 2, y: height - 0.3 * unit, "text-anchor": "middle" }, "pair, as they ran; every other one began with the winners"));
 }
 
 function pairsPart(region, confirm, state) {

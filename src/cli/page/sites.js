@@ -79,7 +79,8 @@ function showSites(holder, state) {
   holder.append(siteLegend(), make("div", { class: "beside" }, list.element, detail));
   state.onSite = () => {
     list.show();
-    detail.replaceChildren(...siteDetail(region.sites[state.site] || region.sites[0], state, detail.clientWidth));
+    detail.replaceChildren();
+    fill(detail, [siteDetail(region.sites[state.site] || region.sites[0], state, detail.clientWidth)]);
   };
   state.onSite();
 }
@@ -161,7 +162,7 @@ function siteDetail(site, state, room) {
       isMeasured && { label: "samples drawn", class: "drawn", cell: (place) => spreadCell(site, place, x, width) },
       isMeasured && { label: "spread", number: true, value: spread, cell: (place) => percentText(spread(place)) },
       isMeasured && { label: "samples", number: true, value: (place) => site.count(place) },
-      places.some((place) => site.status(place)) && { label: "note", value: (place) => site.status(place) },
+      isMeasured && places.some((place) => site.status(place)) && { label: "note", value: (place) => site.status(place) },
     ].filter(Boolean),
   });
   const ticks = axisX(x, timeLabels, 0.2 * unit, 0, 6 * unit);

@@ -1,7 +1,9 @@
 // When each stage of each region's tuning began, and what it took.
 
 const stageWords = { table: "table: every config of every site", refine: "refine: the best few by the time of the region",
-  confirm: "confirm: winners and defaults in turns", finished: "finished" };
+  confirm: "confirm: winners and defaults in turns", screen: "screen: every way to launch, beside as written",
+  compare: "compare: the best way to launch and as written in turns" };
+const stageShades = { table: 1, screen: 1, refine: 0.6, confirm: 0.3, compare: 0.3 };
 
 /// Stages of one rank with their length in seconds, and their begin since that of the process.
 function stagesOf(rank, first) {
@@ -21,13 +23,12 @@ function timelineChart(rows, width) {
   const end = largest(rows.flatMap((one) => one.stages.map((stage) => stage.begin + stage.length)).filter(isKnown)) || 1;
   const x = linear(0, end, left, width - 2 * unit);
   const bottom = row * rows.length;
-  const shade = { table: 1, refine: 0.6, confirm: 0.3 };
   return chart(width, bottom + 1.8 * unit, "Stages of the tuning by time",
     axisX(x, timeLabels, bottom, 0),
     rows.map((one, i) => [
       draw("text", { x: left - 0.6 * unit, y: i * row + 1.35 * unit, "text-anchor": "end" }, shortened(one.name, Math.max(8, Math.floor(left / (0.55 * unit))))),
       one.stages.map((stage) => isKnown(stage.begin + stage.length) && [
-        withHover(draw("rect", { class: "mark", "fill-opacity": shade[stage.stage] || 0.45, x: x(stage.begin), width: Math.max(1, x(stage.begin + stage.length) - x(stage.begin) - 1), y: i * row + 0.35 * unit, height: 1.5 * unit }),
+        withHover(draw("rect", { class: "mark", "fill-opacity": stageShades[stage.stage] || 0.45, x: x(stage.begin), width: Math.max(1, x(stage.begin + stage.length) - x(stage.begin) - 1), y: i * row + 0.35 * unit, height: 1.5 * unit }),
           () => `${one.name}: ${stageWords[stage.stage] || stage.stage}\n${timeText(stage.length)}, from ${timeText(stage.begin)} on`)]),
     ]));
 }
@@ -43,7 +44,8 @@ function showTimeline(holder, state) {
     } else {
       const unit = rem();
       const icon = (opacity) => draw("svg", { width: unit, height: 0.8 * unit, "aria-hidden": "true" }, draw("rect", { class: "mark", "fill-opacity": opacity, width: unit, height: 0.8 * unit }));
-      part.append(make("p", { class: "legend" }, make("span", {}, icon(1), "table"), make("span", {}, icon(0.6), "refine"), make("span", {}, icon(0.3), "confirm")),
+      const seen = [...new Set(rows.flatMap((one) => one.stages.map((stage) => stage.stage)))];
+      part.append(make("p", { class: "legend" }, seen.map((stage) => make("span", {}, icon(stageShades[stage] || 0.45), stage))),
         responsive((width) => timelineChart(rows, Math.min(width, 100 * rem()))));
     }
     const lines = rows.flatMap(({ region, stages }) => stages.map((stage) => ({ region, stage })));
