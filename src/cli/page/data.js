@@ -114,7 +114,7 @@ class Site {
   /// Median of a rank; of one process alone that of all samples.
   medianOfRank(place, rank) {
     const ranks = this.winnerByRank.length;
-    return ranks === 1 ? this.quantiles(place)[2] : timesOf(this.raw.medians)[place * ranks + rank];
+    return ranks === 1 ? this.quantiles(place)[2] : timesOf(this.raw.medians)[place * ranks + rank] ?? NaN;
   }
   /// Places of configs, the fastest first and unmeasured ones last.
   get byTime() {

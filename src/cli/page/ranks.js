@@ -104,7 +104,9 @@ function configHeat(site, state, own) {
   const places = site.byTime;
   const ranks = state.job.ranks;
   const all = places.flatMap((place) => ranks.map((_, rank) => site.medianOfRank(place, rank))).filter(isKnown);
-  if (!all.length) return make("p", { class: "muted" }, "No rank measured this site.");
+  if (!all.length)
+    return make("p", { class: "muted" }, site.raw.medians === "" ? "The page has no times by rank of this site, for there are very many of them; `contextune logs --json` has them."
+      : "No rank measured this site.");
   const best = ranks.map((_, rank) => smallest(own ? places.map((place) => site.medianOfRank(place, rank)) : all));
   const over = (row, column) => site.medianOfRank(places[column], row) / best[row] - 1;
   const longest = largest(ranks.flatMap((_, row) => places.map((__, column) => over(row, column))).filter(isKnown));

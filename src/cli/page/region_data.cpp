@@ -194,7 +194,7 @@ Json region_data(const RegionOfJob& of_job, const std::vector<const log::Process
                {"ranks", ranks},
                {"sites", Json::array()}};
   for (const SiteOfJob& site : of_job.sites)
-    json["sites"].push_back(site_data(site, strings, room.samples));
+    json["sites"].push_back(site_data(site, strings, room.times));
   json["tables"] = pass_data(of_job, strings, room.cells);
   json["kernels"] = kernels_data(*first, strings);
   json["periods"] = Json::array();

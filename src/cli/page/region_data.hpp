@@ -12,7 +12,7 @@ namespace contextune::cli {
 /// How much of what grows with ranks and configs one page still takes.
 struct PageRoom {
   CellRoom cells;
-  SampleRoom samples;
+  TimeRoom times;
 };
 
 /// A region for the page: what became of it, how its stages went, its sites and iteration tables.

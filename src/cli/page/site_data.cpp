@@ -119,7 +119,7 @@ const SiteReport& speaker(const SiteOfJob& site) {
   return *most;
 }
 
-void add_configs(Json& json, const Configs& configs, StringTable& strings, SampleRoom& room) {
+void add_configs(Json& json, const Configs& configs, StringTable& strings, TimeRoom& room) {
   std::vector<std::uint64_t> numbers;
   std::vector<std::uint64_t> counts;
   std::vector<double> quantiles;
@@ -140,8 +140,8 @@ void add_configs(Json& json, const Configs& configs, StringTable& strings, Sampl
   json["counts"] = number_column(counts);
   json["quantiles"] = time_column(quantiles);
   json["statuses"] = statuses;
-  if (num_samples > room.left) return;
-  room.left -= num_samples;
+  if (num_samples > room.samples) return;
+  room.samples -= num_samples;
   std::vector<double> samples;
   for (const auto& [number, config] : configs)
     samples.insert(samples.end(), config.samples.begin(), config.samples.end());
@@ -168,7 +168,7 @@ void add_winners(Json& json, const SiteOfJob& site, StringTable& strings) {
 
 }  // namespace
 
-Json site_data(const SiteOfJob& site, StringTable& strings, SampleRoom& room) {
+Json site_data(const SiteOfJob& site, StringTable& strings, TimeRoom& room) {
   const SiteReport& usual = speaker(site);
   const Configs configs = configs_of(site);
   Json json = {{"label", strings.place_of(site.label)},
@@ -196,9 +196,12 @@ Json site_data(const SiteOfJob& site, StringTable& strings, SampleRoom& room) {
   json["common"] = strings.place_of(common);
   add_winners(json, site, strings);
   std::vector<double> medians;
-  if (site.by_rank.size() > 1)
+  const std::size_t num_medians = site.by_rank.size() * configs.size();
+  if (site.by_rank.size() > 1 && num_medians <= room.medians) {
+    room.medians -= num_medians;
     for (const auto& [number, config] : configs)
       medians.insert(medians.end(), config.medians.begin(), config.medians.end());
+  }
   json["medians"] = time_column(medians);
   return json;
 }

@@ -8,14 +8,15 @@
 
 namespace contextune::cli {
 
-/// How many samples one page holds; sites beyond that have quantiles alone.
-struct SampleRoom {
-  std::size_t left = 250'000;
+/// How many times one page holds. Sites beyond that have quantiles alone, or no times by rank.
+struct TimeRoom {
+  std::size_t samples = 250'000;
+  std::size_t medians = 1'200'000;  ///< of ranks
 };
 
 /// The site for the page: its configs by number with the parameters that vary, quantiles of their
 /// samples over all ranks, each rank's median, winners by rank.
 [[nodiscard]] nlohmann::ordered_json site_data(const SiteOfJob& site, StringTable& strings,
-                                               SampleRoom& room);
+                                               TimeRoom& room);
 
 }  // namespace contextune::cli

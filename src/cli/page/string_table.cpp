@@ -1,5 +1,8 @@
 #include "cli/page/string_table.hpp"
 
+#include <utility>
+
+#include "cli/page/columns.hpp"
 #include "cli/words/text.hpp"
 #include "core/value/take_until.hpp"
 #include "log/logfmt.hpp"
@@ -24,8 +27,15 @@ std::string shown_lines(std::string_view text) {
   return shown;
 }
 
+StringTable::StringTable() : texts_{"", "(one of more texts than a page holds)"} {
+  for (const std::string& text : texts_) places_.emplace(text, places_.size());
+}
+
 std::size_t StringTable::place_of(std::string_view text) {
-  return place_of_column(shown_text(text));
+  std::string shown = shown_text(text);
+  const auto known = places_.find(shown);
+  if (known != places_.end()) return known->second;
+  return texts_.size() > most_in_column ? 1 : place_of_column(std::move(shown));
 }
 
 std::size_t StringTable::place_of_column(std::string column) {

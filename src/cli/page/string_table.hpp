@@ -15,8 +15,8 @@ inline constexpr std::size_t most_characters = 2000;
 /// reader could not see is escaped as in the log.
 class StringTable {
  public:
-  /// The first text is the empty one.
-  StringTable() { (void)place_of(""); }
+  /// The first text is the empty one; the second stands for those beyond what a column can name.
+  StringTable();
 
   [[nodiscard]] std::size_t place_of(std::string_view text);
   /// Of a column of numbers, which is plain and of any length.

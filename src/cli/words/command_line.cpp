@@ -456,9 +456,9 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "reasons") return parse_reasons(words);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
-  constexpr std::array<std::string_view, 11> commands = {
-      "run",   "logs",    "report", "compare", "doctor", "build",
-      "kernels", "store", "options", "reasons", "help"};
+  constexpr std::array<std::string_view, 11> commands = {"run",     "logs",    "report",  "compare",
+                                                         "doctor",  "build",   "kernels", "store",
+                                                         "options", "reasons", "help"};
   return UsageError{"contextune: there is no command '" + command + "'" +
                     did_you_mean(command, commands) + "; `contextune --help` shows what there is"};
 }

@@ -108,9 +108,8 @@ struct UsageError {
   int exit_status = 2;
 };
 
-using Request =
-    std::variant<RunRequest, LogsRequest, ReportRequest, DoctorRequest, BuildRequest, KernelsRequest,
-                 StoreRequest, CompareRequest, TextRequest, UsageError>;
+using Request = std::variant<RunRequest, LogsRequest, ReportRequest, DoctorRequest, BuildRequest,
+                             KernelsRequest, StoreRequest, CompareRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;
