@@ -30,6 +30,7 @@ const chart = (width, height, label, ...children) =>
 
 /// A name, short, with all of it where the pointer rests.
 const nameOf = (text, width = 48) => {
+  if (text === "") return make("span", { class: "name muted" }, "(unnamed)");
   const short = shortened(text, width);
   return make("span", { class: "name mono", title: short === text ? null : text }, short);
 };

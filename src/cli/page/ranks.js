@@ -65,7 +65,7 @@ function showRanks(holder, state) {
       { label: "rank", head: true, value: (row) => job.ranks[row], cell: (row) => [String(job.ranks[row]), row === slowest && " ", row === slowest && make("span", { class: "tag" }, "slowest")] },
       ...(isKnown(most) ? timeColumns : []),
       ...(isKnown(mostWait) ? waitColumns : []),
-      { label: "GPU", value: (row) => textAt(job.raw.ranks[row].gpu), cell: (row) => nameOf(textAt(job.raw.ranks[row].gpu), 28) },
+      { label: "GPU", value: (row) => textAt(job.raw.ranks[row].gpu), cell: (row) => textAt(job.raw.ranks[row].gpu) && nameOf(textAt(job.raw.ranks[row].gpu), 28) },
       { label: "process", number: true, value: (row) => job.raw.ranks[row].pid, cell: (row) => String(job.raw.ranks[row].pid) },
     ],
   }).element);

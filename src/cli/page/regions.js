@@ -111,7 +111,7 @@ function kernelPart(region) {
         { label: "block", value: (kernel) => textAt(kernel[5]) },
         { label: "registers", number: true, value: (kernel) => kernel[6] },
         { label: "shared", number: true, value: (kernel) => kernel[7], cell: (kernel) => bytesText(kernel[7]) },
-        { label: "parameters", value: (kernel) => textAt(kernel[8]), cell: (kernel) => nameOf(textAt(kernel[8]), 40) },
+        { label: "parameters", value: (kernel) => textAt(kernel[8]), cell: (kernel) => textAt(kernel[8]) && nameOf(textAt(kernel[8]), 40) },
       ],
     }).element);
 }

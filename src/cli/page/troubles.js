@@ -31,7 +31,7 @@ function showTroubles(holder, state) {
     rows,
     columns: [
       { label: "reason", head: true, value: (one) => textAt(one.reason), cell: (one) => make("code", { title: reason(one)[0] }, textAt(one.reason)) },
-      { label: "region", value: (one) => textAt(one.region), cell: (one) => nameOf(textAt(one.region), 28) },
+      { label: "region", value: (one) => textAt(one.region), cell: (one) => textAt(one.region) && nameOf(textAt(one.region), 28) },
       { label: "sites", value: (one) => one.sites.join(", "), class: "sites", cell: (one) => [
         one.sites.slice(0, 4).map((site, i) => [i > 0 && make("br"), nameOf(site, 36)]),
         one.sites.length > 4 && make("details", {}, make("summary", {}, `and ${one.sites.length - 4} more`),
