@@ -3,11 +3,11 @@
 const sections = [
   { id: "verdict", title: "Verdict", lead: "What tuning won in each region, and with which confidence.", show: showVerdict },
   { id: "regions", title: "Regions and launches", lead: "Regions that were marked or found, and how their launches reached the driver.", show: showRegions },
-  { id: "sites", title: "Sites and configs", lead: "Every site with its winner; a site's name shows all of its configs by time.", show: showSites },
+  { id: "sites", title: "Sites and configs", lead: "Every site with its winner; a site's name shows all of its configs by time.", show: showSites, hasFigures: true },
   { id: "passes", title: "Passes by site", lead: "The config that every site ran in every pass, with the parameters that vary. All sites advance at once.", show: showPasses },
   { id: "ranks", title: "Ranks", lead: "Ranks side by side: the slowest one, and who waited for whom.", show: showRanks, when: (job) => job.ranks.length > 1 },
   { id: "confirmation", title: "Confirmation", lead: "Passes with the winners and passes with the defaults, in turns: each pair gives a gain.", show: showConfirmation },
-  { id: "timeline", title: "Timeline", lead: "When each stage of the tuning began, and what it took.", show: showTimeline },
+  { id: "timeline", title: "Timeline", lead: "When each stage of the tuning began, and what it took.", show: showTimeline, hasFigures: true },
   { id: "not-tuned", title: "Not tuned", lead: "Work that was not tuned, or not as asked, and what to do.", show: showTroubles },
   { id: "environment", title: "Environment", lead: "What ran where, and how to run it again.", show: showEnvironment },
 ];
@@ -38,7 +38,7 @@ function build() {
   for (const section of shown) {
     const holder = make("div", { class: "later" });
     const element = make("section", { id: section.id, "aria-labelledby": section.id + "-title" },
-      make("h2", { id: section.id + "-title" }, section.title), make("p", { class: "lead" }, section.lead), holder);
+      make("h2", { id: section.id + "-title" }, section.title), make("p", { class: "lead" }, section.lead, " ", section.hasFigures && simulatedTag(state.job)), holder);
     main.append(element);
     pending.set(section.id, () => {
       section.show(holder, state);

@@ -33,7 +33,7 @@ function showRegions(holder, state) {
       { label: "tuned", value: (region) => textAt(firstRank(region).mode || 0),
         cell: (region) => textAt(firstRank(region).mode || 0) + (firstRank(region).why_live ? `, because ${textAt(firstRank(region).why_live)}` : "") || "-" },
       { label: "sites", number: true, value: (region) => region.sites.length },
-      { label: "passes", number: true, value: (region) => firstRank(region).passes || 0, cell: (region) => grouped(firstRank(region).passes || 0) },
+      { label: "passes", number: true, value: (region) => firstRank(region).passes || 0, cell: (region) => (firstRank(region).passes ? grouped(firstRank(region).passes) : "-") },
       { label: "entries", number: true, value: (region) => firstRank(region).entries || 0,
         cell: (region) => (firstRank(region).entries ? grouped(firstRank(region).entries) : "-") },
       { label: "tuning", number: true, value: (region) => firstRank(region).tuning ?? NaN, cell: (region) => timeText(firstRank(region).tuning ?? NaN) },

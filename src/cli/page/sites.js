@@ -119,7 +119,7 @@ function siteDetail(site, state, room) {
   const places = site.byTime;
   const [low, high] = spreadAxis(site, places);
   // Other columns take about so much.
-  const others = (31 + 4.5 * site.parameters.length) * unit;
+  const others = (38 + 4.5 * site.parameters.length) * unit;
   const width = Math.max(16 * unit, Math.min(64 * unit, room - others));
   const x = linear(low, high, 0.6 * unit, width - 1.2 * unit);
   const byDefault = site.medianOf(0);
