@@ -1,6 +1,8 @@
 // The data of the page, and what is derived from them. Columns hold three characters a number; see columns.hpp.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+let data = null;
+/// Whether the page comes from a server that has newer data: programs may still run.
+const isLive = document.documentElement.dataset.version !== "";
 const textAt = (place) => data.strings[place];
 
 const digitOf = new Uint8Array(128);
@@ -136,7 +138,16 @@ class Region {
   }
 }
 
-const jobs = data.jobs.map((raw) => {
+let jobs = [];
+
+/// Takes the data that are drawn from now on.
+function load(raw) {
+  data = raw;
+  decoded.clear();
+  jobs = data.jobs.map(jobOf);
+}
+
+function jobOf(raw) {
   const job = {
     raw,
     ranks: raw.ranks.map((rank) => rank.rank),
@@ -145,4 +156,6 @@ const jobs = data.jobs.map((raw) => {
   };
   job.regions = raw.regions.map((region) => new Region(region, job));
   return job;
-});
+}
+
+load(JSON.parse(document.getElementById("data").textContent));

@@ -90,6 +90,7 @@ function choose(choice, jump) {
   }
   if (choice.site !== undefined) state.site = choice.site;
   if (before[0] !== state.job || before[1] !== state.region) {
+    views.clear();
     fillHeader();
     build();
   } else {
@@ -191,12 +192,16 @@ function startTheme() {
 
 startTheme();
 document.getElementById("print").addEventListener("click", () => window.print());
-if (state.job) {
+function start() {
   state.region = defaultRegion(state.job);
   fillHeader();
   build();
   readAddress();
   window.addEventListener("hashchange", readAddress);
+}
+
+if (state.job) {
+  start();
 } else {
-  main.append(make("p", {}, "The logs hold no process."));
+  main.append(make("p", {}, isLive ? "No log is there yet: what a program writes appears here." : "The logs hold no process."));
 }

@@ -26,7 +26,7 @@ function passTable(table, sites, state) {
   const passes = Array.from(numbersOf(textAt(table.passes)), textAt);
   const columns = table.cells.map((column) => numbersOf(textAt(column)));
   const pageSize = Math.max(40, Math.min(200, Math.floor(3000 / Math.max(1, sites.length))));
-  const view = { page: 0, changes: passes.length > 400, all: false };
+  const view = viewOf("pass-table", "", { page: 0, changes: passes.length > 400 });
   const body = make("tbody");
   const pages = make("div", { class: "pages" });
   const configOf = (column, row) => {
@@ -48,6 +48,7 @@ function passTable(table, sites, state) {
 
   function show() {
     const rows = view.changes ? changed : Array.from(passes.keys());
+    view.page = Math.max(0, Math.min(view.page, Math.ceil(rows.length / pageSize) - 1));
     const begin = view.page * pageSize;
     const shown = rows.slice(begin, begin + pageSize);
     body.replaceChildren(...shown.map((row) =>

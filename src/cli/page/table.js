@@ -6,7 +6,7 @@
 function sortedTable(options) {
   const { caption, columns, rows, id } = options;
   const pageSize = options.pageSize || 50;
-  const state = { column: options.sort === undefined ? -1 : options.sort, down: Boolean(options.down), page: 0, words: "", all: false };
+  const state = viewOf(id, options.label || caption, { column: options.sort === undefined ? -1 : options.sort, down: Boolean(options.down), page: 0, words: "", all: false });
   const body = make("tbody");
   const heads = columns.map((column, i) => {
     const button = make("button", { type: "button", onclick: () => sortBy(i) }, column.label);
@@ -85,6 +85,7 @@ function sortedTable(options) {
 
   if (rows.length > 8 || options.search) {
     const input = make("input", { type: "search", autocomplete: "off", spellcheck: "false" });
+    input.value = state.words;
     input.addEventListener("input", () => {
       state.words = input.value;
       state.page = 0;

@@ -142,6 +142,10 @@ function openFigure(region) {
       make("p", {}, sentence + run + (textAt(submission.state) === "open" ? "; launches go out " + submissionText(textAt(submission.launches)) + " so far" : ""))];
   }
   const stage = region.raw.ranks.filter(Boolean).map((rank) => textAt(rank.stage)).find(Boolean);
+  // A process that ends says how many launches were outside every region.
+  if (isLive && region.job.raw.ranks.some((rank) => rank.outside === undefined))
+    return [make("p", {}, make("span", { class: "tag" }, "UNDER WAY"), " ", simulatedTag(region.job)),
+      make("p", {}, stage && stage !== "finished" ? `the tuning is in stage ${stage}` : "nothing has been compared with the defaults yet")];
   return [make("p", {}, make("span", { class: "tag" }, "NOT COMPARED"), " ", simulatedTag(region.job)),
     make("p", {}, stage && stage !== "finished" ? `the tuning ended in stage ${stage}` : "nothing was compared with the defaults")];
 }

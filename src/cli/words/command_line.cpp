@@ -250,11 +250,16 @@ Request parse_logs(Words words) {
 
 Request parse_report(Words words) {
   ReportRequest request;
-  Words folders = take_arguments(words, {"-o", "--output", "--run"});
+  FollowRequest live;
+  bool follow = false;
+  Words folders = take_arguments(words, {"-o", "--output", "--run", "--port"});
   Parser parser(report_help());
-  parser.app().add_option("-o,--output", request.file);
+  CLI::Option* const file = parser.app().add_option("-o,--output", request.file);
   parser.app().add_option("--run", request.run);
-  parser.app().add_flag("--force", request.force);
+  CLI::Option* const force = parser.app().add_flag("--force", request.force);
+  CLI::Option* const wanted =
+      parser.app().add_flag("--follow", follow)->excludes(file)->excludes(force);
+  parser.app().add_option("--port", live.port)->needs(wanted);
   if (auto other = parser.parse(std::move(words), "report", 2)) return *other;
   if (folders.size() > 1) {
     return UsageError{
@@ -262,7 +267,10 @@ Request parse_report(Words words) {
         "tells more"};
   }
   if (!folders.empty()) request.folder = std::move(folders.front());
-  return request;
+  if (!follow) return request;
+  live.folder = std::move(request.folder);
+  live.run = std::move(request.run);
+  return live;
 }
 
 Request parse_doctor(Words words) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,13 @@ struct ReportRequest {
   std::string run;                              ///< empty: the last one of each rank; "all"
   std::string file = "contextune-report.html";  ///< where the page goes; "-": standard output
   bool force = false;                           ///< also in place of a file that is no such page
+};
+
+/// The same page, served while the logs grow.
+struct FollowRequest {
+  std::string folder;      ///< empty: as the environment says
+  std::string run;         ///< empty: the last one of each rank; "all"
+  std::uint16_t port = 0;  ///< 0: any that is free
 };
 
 struct DoctorRequest {
@@ -108,8 +116,9 @@ struct UsageError {
   int exit_status = 2;
 };
 
-using Request = std::variant<RunRequest, LogsRequest, ReportRequest, DoctorRequest, BuildRequest,
-                             KernelsRequest, StoreRequest, CompareRequest, TextRequest, UsageError>;
+using Request =
+    std::variant<RunRequest, LogsRequest, ReportRequest, FollowRequest, DoctorRequest, BuildRequest,
+                 KernelsRequest, StoreRequest, CompareRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;

@@ -12,6 +12,8 @@ namespace contextune::cli {
 [[nodiscard]] int answer(const LogsRequest& request);
 /// Writes what rank logs hold as one page for a browser.
 [[nodiscard]] int answer(const ReportRequest& request);
+/// Serves that page while the logs grow, until SIGINT or SIGTERM.
+[[nodiscard]] int answer(const FollowRequest& request);
 /// Prints what will work here and what will not, and why.
 [[nodiscard]] int answer(const DoctorRequest& request);
 /// Builds a source of variants.

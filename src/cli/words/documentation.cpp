@@ -332,10 +332,12 @@ understood, if a side cannot be read, or, with --fail-on, if nothing is in both.
 
 std::string report_help() {
   return R"(contextune report [FOLDER] [-o FILE] [--run ID] [--force]
+contextune report --follow [FOLDER] [--port N] [--run ID]
 
   contextune report                    the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
   contextune report /jobs/17 -o job17.html
   contextune report --run all -o - | gzip > runs.html.gz
+  contextune report --follow           the same page for a job that runs: it shows what is new by itself
 
 Writes one HTML file with everything that `contextune logs` tells, and prints its path. The page needs no
 network, no other file and no server. It shows the verdict with its 95 % bound, sites with all configs by
@@ -349,10 +351,17 @@ contextune-report.html#site=rotate opens it at one site.
   --run ID    only that run; `all`: every run that the logs hold
   --force     replace FILE even if it is no page of contextune; an earlier page is replaced in any case
 
+  --follow    serve the page instead, until Ctrl-C (SIGINT or SIGTERM), and print its address once
+  --port N    at that port of 127.0.0.1; default: any that is free
+
 The file is complete or not there: the page is written beside it and renamed.
 
+With --follow the logs may grow, be replaced or not be there yet. Only this machine can reach the page, and
+only who has the random word in its address can read it. From another machine, forward the same port
+(ssh -L N:127.0.0.1:N HOST) and open the same address there.
+
 Exit status: 0; 1 if there is no log, no line in it that can be read, or the file cannot be written; 2 if
-the command was not understood.
+the command was not understood. With --follow: 0 at SIGINT and SIGTERM, 1 if the port cannot be had.
 )";
 }
 
