@@ -16,15 +16,17 @@ class CompareRuns(DemoRuns):
     def test_a_program_that_runs_twice_is_not_said_to_be_slower(self):
         self.tune("a")
         self.tune("b")
-        text = self.execute(COMMAND, "compare", "--fail-on", "slower", "a", "b")
+        # On a busy machine one of the runs may not show its gain of 4 %, and then it is lost.
+        margin = ("--margin", "25%")
+        text = self.execute(COMMAND, "compare", "--fail-on", "slower", *margin, "a", "b")
         self.assertIn("region decode (simulated)", text)
-        contents = json.loads(self.execute(COMMAND, "compare", "--json", "a", "b"))
+        contents = json.loads(self.execute(COMMAND, "compare", "--json", *margin, "a", "b"))
         counts = contents["counts"]
         self.assertEqual(sum(counts["settled"].values()), 4)
         self.assertEqual(sum(counts["gains"].values()), 1)
+        self.assertGreater(counts["default"]["same"], 0, text)
         for what in ("settled", "default", "gains"):
             self.assertEqual((counts[what]["faster"], counts[what]["slower"]), (0, 0), text)
-        self.assertGreater(counts["settled"]["same"], 0, text)
 
     def test_a_store_beside_itself_is_the_same(self):
         self.environment["CONTEXTUNE_STORE"] = "tune"
