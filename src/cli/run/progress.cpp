@@ -80,11 +80,17 @@ struct OnRank {
   const log::RegionReport* region = nullptr;
 };
 
+/// The same on all ranks.
+struct OnRanks {
+  OnRank behind;  ///< the one that is furthest behind
+  std::size_t num_ranks = 0;
+  bool are_level = true;  ///< none is further behind than another
+};
+
 // The slowest rank counts: what is not finished there is not finished.
-OnRank furthest_behind(const std::string& name, const std::vector<log::ProcessReport>& processes,
-                       std::size_t& num_ranks) {
-  OnRank behind;
-  num_ranks = 0;
+OnRanks on_ranks(const std::string& name, const std::vector<log::ProcessReport>& processes) {
+  OnRanks ranks;
+  OnRank& behind = ranks.behind;
   const auto left_of = [](const OnRank& one) {
     return std::pair(-order_of_stage(*one.region),
                      table_left(*one.region, each_alone(*one.region)).passes);
@@ -92,12 +98,13 @@ OnRank furthest_behind(const std::string& name, const std::vector<log::ProcessRe
   for (const log::ProcessReport& process : processes) {
     for (const log::RegionReport& region : process.regions) {
       if (region.name != name) continue;
-      ++num_ranks;
+      ++ranks.num_ranks;
       const OnRank one{&process, &region};
+      if (behind.region != nullptr && left_of(one) != left_of(behind)) ranks.are_level = false;
       if (behind.region == nullptr || left_of(one) > left_of(behind)) behind = one;
     }
   }
-  return behind;
+  return ranks;
 }
 
 std::string table_text(const TableLeft& left) {
@@ -163,9 +170,8 @@ std::string Progress::seconds_left(Pace& pace, const TableLeft& left, double now
 
 std::string Progress::region_status(const std::string& name,
                                     const std::vector<log::ProcessReport>& processes, double now) {
-  std::size_t num_ranks = 0;
-  const OnRank behind = furthest_behind(name, processes, num_ranks);
-  const log::RegionReport& region = *behind.region;
+  const OnRanks ranks = on_ranks(name, processes);
+  const log::RegionReport& region = *ranks.behind.region;
   const TableLeft left = table_left(region, each_alone(region));
   const bool has_table = left.tried < left.configs || left.passes > 0;
   const std::string stage = stage_of(region, has_table);
@@ -187,9 +193,10 @@ std::string Progress::region_status(const std::string& name,
   } else {
     text += log::printable(where(region));
   }
-  if (num_ranks > 1)
-    text += " (rank " + std::to_string(behind.process->rank) + ", the last of " +
-            std::to_string(num_ranks) + ")";
+  if (ranks.num_ranks > 1)
+    text += ranks.are_level ? " (" + std::to_string(ranks.num_ranks) + " ranks)"
+                            : " (rank " + std::to_string(ranks.behind.process->rank) +
+                                  ", the last of " + std::to_string(ranks.num_ranks) + ")";
   return text;
 }
 
