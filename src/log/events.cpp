@@ -5,6 +5,7 @@
 
 #include "core/value/hexadecimal.hpp"
 #include "core/value/option_table.hpp"
+#include "log/line_time.hpp"
 
 namespace contextune::log {
 namespace {
@@ -49,7 +50,8 @@ void write_start(RankLog& log, const StartEvent& event) noexcept try {
                                {"mode", contextune::to_string(event.mode)},
                                {"regions", event.regions},
                                {"timer", event.timer},
-                               {"world_size", event.world_size}};
+                               {"world_size", event.world_size},
+                               {"host", event.host}};
   if (!event.command.empty()) fields.emplace_back("command", event.command);
   if (!event.options.empty()) fields.emplace_back("options", event.options);
   log.write(LogLevel::Info, "start", fields);
@@ -214,6 +216,8 @@ void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) n
   fields.emplace_back("wait_us", event.wait_seconds * microseconds);
   if (committed) fields.emplace_back("others_us", event.others_seconds * microseconds);
   fields.emplace_back("verdict", word_of(event.verdict));
+  const std::string began = text_of_past(event.wait_seconds);
+  fields.emplace_back("began", began);
   if (!committed) fields.emplace_back("text", event.why);
   log.write(LogLevel::Info, "sync", fields);
 } catch (...) {

@@ -35,6 +35,7 @@ struct StartEvent {
   std::uint32_t world_size = 1;  ///< ranks of the job, as its launcher says
   std::string command{};         ///< how the program was started, for a shell; empty: not known
   std::string options{};         ///< that were given as variables: "n-repeat=2 region=auto"
+  std::string host{};            ///< its name; ranks of one host have one clock
 };
 
 /// The launches of one kernel in the region, for --discover.

@@ -13,12 +13,13 @@ constexpr std::string_view parameter_prefix = "param.";
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
 // Fields that may stand beside a config's parameters in a trial or a winner line.
-constexpr std::array<std::string_view, 30> reserved_fields = {
-    "run",      "pid",     "rank",      "level",     "event",      "region",
-    "pass",     "site",    "key",       "config",    "iter",       "warmup",
-    "launches", "time_us", "timer",     "sm_mhz",    "status",     "default_us",
-    "reason",   "text",    "simulated", "stage",     "generation", "wait_us",
-    "measure",  "thread",  "mode",      "last_pass", "agreed",     "default_config"};
+constexpr std::array<std::string_view, 32> reserved_fields = {
+    "run",      "pid",      "rank",      "level",     "event",      "region",
+    "pass",     "site",     "key",       "config",    "iter",       "warmup",
+    "launches", "time_us",  "timer",     "sm_mhz",    "status",     "default_us",
+    "reason",   "text",     "simulated", "stage",     "generation", "wait_us",
+    "measure",  "thread",   "mode",      "last_pass", "agreed",     "default_config",
+    "began",    "region_us"};
 
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -14,7 +14,7 @@
 #include <mutex>
 
 #include "core/value/option_table.hpp"
-#include "core/value/utc_time.hpp"
+#include "log/line_time.hpp"
 #include "log/line_writer.hpp"
 #include "log/log_file.hpp"
 #include "log/logfmt.hpp"
@@ -55,13 +55,10 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::atomic<LogFile*> file_{nullptr};
 };
 
-// To the millisecond. Not by spdlog, which asks C for the parts of the time (utc_time.hpp).
+// Not by spdlog: it asks C for the parts of the time, which looks for a time zone first.
 std::string time_now() {
-  using std::chrono::milliseconds;
-  const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-  const auto second = std::chrono::floor<std::chrono::seconds>(now);
-  const std::string rest = std::to_string(1000 + (now - second).count());  // "1053"
-  return utc_text(second) + '.' + rest.substr(1) + 'Z';
+  return milliseconds_text(
+      std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()));
 }
 
 std::string name_of_file(int rank) {

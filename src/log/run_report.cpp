@@ -11,6 +11,7 @@
 
 #include "core/value/take_until.hpp"
 #include "log/events.hpp"
+#include "log/line_time.hpp"
 
 namespace contextune::log {
 namespace {
@@ -20,7 +21,18 @@ constexpr std::uint64_t most_iterations = 1U << 30U;
 
 double seconds_of(const Record& record, std::string_view name) {
   const auto value = record.number(name);
-  return value.has_value() ? *value * 1e-6 : not_known;
+  return value.has_value() ? *value / 1e6 : not_known;  // 2.53e-06, where * gives 2.5299999e-06
+}
+
+double clock_seconds(std::string_view time) {
+  const auto parsed = parse_time(time);
+  return parsed ? static_cast<double>(parsed->time_since_epoch().count()) * 1e-6 : not_known;
+}
+
+/// When it began; where the log does not say so, when its line was written.
+double begin_of(const Record& record) {
+  const double began = clock_seconds(record.text("began"));
+  return std::isnan(began) ? clock_seconds(record.time) : began;
 }
 
 std::string missing(std::string_view event, std::string_view field) {
@@ -65,11 +77,16 @@ std::vector<double> numbers_of(std::string_view text) {
 }
 
 ConfirmReport confirm_of(const Record& record) {
-  return {std::string(record.text("verdict")),       std::string(record.text("site")),
-          seconds_of(record, "before_us"),           seconds_of(record, "after_us"),
-          record.number("gain").value_or(not_known), record.number("bound").value_or(not_known),
-          record.count("pairs").value_or(0),         record.count("tries").value_or(0),
-          numbers_of(record.text("pair_gains"))};
+  return {std::string(record.text("verdict")),
+          std::string(record.text("site")),
+          seconds_of(record, "before_us"),
+          seconds_of(record, "after_us"),
+          record.number("gain").value_or(not_known),
+          record.number("bound").value_or(not_known),
+          record.count("pairs").value_or(0),
+          record.count("tries").value_or(0),
+          numbers_of(record.text("pair_gains")),
+          clock_seconds(record.time)};
 }
 
 std::string fallback_key(const FallbackReport& fallback) {
@@ -80,7 +97,7 @@ std::string fallback_key(const FallbackReport& fallback) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 19> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 20> handlers = {{
       {"start", &ReportBuilder::add_start},       {"rank", &ReportBuilder::add_rank},
       {"region", &ReportBuilder::add_region},     {"site", &ReportBuilder::add_site},
       {"stage", &ReportBuilder::add_stage},       {"trial", &ReportBuilder::add_trial},
@@ -90,12 +107,12 @@ std::string ReportBuilder::add(const Record& record) {
       {"kernel", &ReportBuilder::add_kernel},     {"period", &ReportBuilder::add_period},
       {"ranges", &ReportBuilder::add_ranges},     {"replay", &ReportBuilder::add_replay},
       {"sync", &ReportBuilder::add_sync},         {"submission", &ReportBuilder::add_submission},
-      {"summary", &ReportBuilder::add_summary},
+      {"summary", &ReportBuilder::add_summary},   {"block", &ReportBuilder::add_block},
   }};
   for (const auto& [event, handler] : handlers) {
     if (record.event == event) return (this->*handler)(record);
   }
-  if (record.event == "timer" || record.event == "block") return {};
+  if (record.event == "timer") return {};
   return "event=" + record.event + " is not known to this version";
 }
 
@@ -146,6 +163,7 @@ std::string ReportBuilder::add_start(const Record& record) {
   process.started = true;
   process.version = record.text("version");
   process.program = record.text("program");
+  process.host = record.text("host");
   process.gpu = record.text("gpu");
   process.compute_capability = record.text("compute_capability");
   process.num_sms = record.count("num_sms").value_or(0);
@@ -179,6 +197,8 @@ std::string ReportBuilder::add_rank(const Record& record) {
   process.first_time = old.first_time;
   process.fallbacks.insert(process.fallbacks.begin(), old.fallbacks.begin(), old.fallbacks.end());
   process.faults.insert(process.faults.begin(), old.faults.begin(), old.faults.end());
+  process.fault_times.insert(process.fault_times.begin(), old.fault_times.begin(),
+                             old.fault_times.end());
   Places& fallbacks = indexes_[known->second].fallbacks;
   fallbacks.clear();
   for (std::size_t i = 0; i < process.fallbacks.size(); ++i)
@@ -214,6 +234,15 @@ std::string ReportBuilder::add_submission(const Record& record) {
   return {};
 }
 
+std::string ReportBuilder::add_block(const Record& record) {
+  if (record.find("region") == nullptr) return missing("block", "region");
+  region_of(record).blocks.push_back(
+      {record.count("block").value_or(0), std::string(record.text("launches")),
+       seconds_of(record, "time_us"), record.count("entries").value_or(0),
+       clock_seconds(record.time)});
+  return {};
+}
+
 std::string ReportBuilder::add_stage(const Record& record) {
   if (record.find("region") == nullptr) return missing("stage", "region");
   RegionReport& region = region_of(record);
@@ -222,8 +251,9 @@ std::string ReportBuilder::add_stage(const Record& record) {
   region.screened_ways = record.count("ways").value_or(0);
   region.compared = record.text("launches");
   region.compared_pairs = record.count("pairs").value_or(0);
-  region.stages.push_back({region.stage, record.count("generation").value_or(0), record.time,
-                           seconds_of(record, "elapsed_us")});
+  region.stages.push_back({region.stage, std::string(record.text("site")),
+                           record.count("generation").value_or(0), record.time,
+                           seconds_of(record, "elapsed_us"), begin_of(record)});
   return {};
 }
 
@@ -256,6 +286,10 @@ std::string ReportBuilder::add_trial(const Record& record) {
   if (!iteration && trial.iteration == 0) trial.iteration = -1;
   trial.launches = record.count("launches").value_or(0);
   trial.seconds = seconds_of(record, "time_us");
+  trial.region_seconds = seconds_of(record, "region_us");
+  trial.at = clock_seconds(record.text("began"));
+  trial.has_begin = !std::isnan(trial.at);
+  if (!trial.has_begin) trial.at = clock_seconds(record.time);
   trial.timer = record.text("timer");
   trial.status = record.text("status");
   trial.agreed = record.text("agreed") == "yes";
@@ -293,7 +327,8 @@ std::string ReportBuilder::add_winner(const Record& record) {
   if (!config) return missing("winner", "config");
   SiteReport& site = site_of(record);
   site.winner = WinnerReport{static_cast<std::uint32_t>(*config), seconds_of(record, "time_us"),
-                             seconds_of(record, "default_us"), std::string(record.text("reason"))};
+                             seconds_of(record, "default_us"), std::string(record.text("reason")),
+                             clock_seconds(record.time)};
   site.configs[site.winner->config] = parameters_of(record);
   if (const std::string* by_default = record.find("default_config"))
     site.configs.emplace(0, *by_default);
@@ -325,8 +360,12 @@ std::string ReportBuilder::add_store(const Record& record) {
 
 std::string ReportBuilder::add_fallback(const Record& record) {
   if (record.find("reason") == nullptr) return missing("fallback", "reason");
-  FallbackReport told{std::string(record.text("reason")), std::string(record.text("region")),
-                      std::string(record.text("site")), std::string(record.text("text")), 1};
+  FallbackReport told{std::string(record.text("reason")),
+                      std::string(record.text("region")),
+                      std::string(record.text("site")),
+                      std::string(record.text("text")),
+                      1,
+                      clock_seconds(record.time)};
   const std::size_t process = place_of(record);
   std::vector<FallbackReport>& fallbacks = processes_[process].fallbacks;
   const auto [place, fresh] =
@@ -341,7 +380,9 @@ std::string ReportBuilder::add_fallback(const Record& record) {
 
 std::string ReportBuilder::add_fault(const Record& record) {
   if (record.find("text") == nullptr) return missing("fault", "text");
-  process_of(record).faults.emplace_back(record.text("text"));
+  ProcessReport& process = process_of(record);
+  process.faults.emplace_back(record.text("text"));
+  process.fault_times.push_back(clock_seconds(record.time));
   return {};
 }
 
@@ -401,6 +442,7 @@ std::string ReportBuilder::add_replay(const Record& record) {
   replay.why_restored = record.text("why_restored");
   replay.wait_seconds = seconds_of(record, "wait_us");
   replay.longest_wait_seconds = seconds_of(record, "longest_wait_us");
+  replay.at = clock_seconds(record.time);
   return {};
 }
 
@@ -409,11 +451,13 @@ std::string ReportBuilder::add_sync(const Record& record) {
   if (record.find("group") == nullptr) return missing("sync", "group");
   if (!question) return missing("sync", "question");
   if (record.find("verdict") == nullptr) return missing("sync", "verdict");
+  const double wait = seconds_of(record, "wait_us");
+  double asked = clock_seconds(record.text("began"));
+  if (std::isnan(asked)) asked = clock_seconds(record.time) - (wait > 0 ? wait : 0);
   process_of(record).syncs.push_back(
       {std::string(record.text("region")), std::string(record.text("group")),
-       record.count("group_rank").value_or(0), *question, std::string(record.text("hash")),
-       seconds_of(record, "wait_us"), std::string(record.text("verdict")),
-       std::string(record.text("text"))});
+       record.count("group_rank").value_or(0), *question, std::string(record.text("hash")), wait,
+       std::string(record.text("verdict")), std::string(record.text("text")), asked});
   return {};
 }
 

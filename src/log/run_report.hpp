@@ -13,8 +13,8 @@
 #include "log/events.hpp"
 #include "log/record.hpp"
 
-/// The content of rank logs, put together again. Plain values; times are seconds, NaN where the log
-/// has none.
+/// The content of rank logs, put together again. Plain values; times are seconds, those of the
+/// clock since 1970; NaN where the log has none.
 namespace contextune::log {
 
 inline constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
@@ -25,10 +25,13 @@ struct TrialReport {
   int iteration = 0;  ///< below 0: a warm-up, which does not count
   std::uint64_t launches = 0;
   double seconds = not_known;
+  double region_seconds = not_known;  ///< of the whole pass
   double sm_clock_hz = not_known;
+  double at = not_known;  ///< when the pass began, else when its line was written
   std::string timer;
-  std::string status;   ///< empty, "failed", "missing", "throttled", "cutoff" or "wrong_result"
-  bool agreed = false;  ///< all ranks made the pass: those are numbered apart from the others
+  std::string status;      ///< empty, "failed", "missing", "throttled", "cutoff" or "wrong_result"
+  bool agreed = false;     ///< all ranks made the pass: those are numbered apart from the others
+  bool has_begin = false;  ///< `at` is when the pass began; older logs do not say it
 };
 
 /// Passes in a row in which a site was launched with the same.
@@ -44,6 +47,7 @@ struct WinnerReport {
   double seconds = not_known;
   double default_seconds = not_known;
   std::string reason;
+  double at = not_known;
 };
 
 struct SiteReport {
@@ -83,6 +87,17 @@ struct ConfirmReport {
   std::uint64_t pairs = 0;
   std::uint64_t tries = 0;
   std::vector<double> gains{};  ///< of the pairs, as they ran; an older log has none
+  double at = not_known;
+};
+
+/// A stage of a tuning begins.
+struct StageReport {
+  std::string stage;
+  std::string site;  ///< whose tuning it is; empty: the region's
+  std::uint64_t generation = 0;
+  std::string time;            ///< of its line
+  double seconds = not_known;  ///< since the tuning's first stage
+  double at = not_known;
 };
 
 struct KernelReport {
@@ -115,20 +130,23 @@ struct ReplayReport {
   std::string why_restored;         ///< a clause
   double wait_seconds = not_known;  ///< for other ranks, of the region until then; NaN: none
   double longest_wait_seconds = not_known;
+  double at = not_known;  ///< of its end
 };
 
-/// When a stage of a tuning began.
-struct StageReport {
-  std::string stage;
-  std::uint64_t generation = 0;
-  std::string time;            ///< of its line
-  double seconds = not_known;  ///< since the tuning's first stage
+/// Entries in a row whose launches went out in one way; only a log of level debug has them.
+struct BlockReport {
+  std::uint64_t number = 0;
+  std::string launches;  ///< "chained gathered=16"
+  double seconds = not_known;
+  std::uint64_t entries = 0;
+  double at = not_known;  ///< when its line was written
 };
 
 struct RegionReport {
   std::string name;
   std::string found;  ///< because it repeats, in words; empty: it was marked
   std::optional<SubmissionEvent> submission;  ///< of a region that was found
+  std::vector<BlockReport> blocks;            ///< the same
   std::vector<SiteReport> sites;
   std::vector<ReplayReport> replays;            ///< more than one where new sites came later
   std::vector<ConfirmReport> confirms;          ///< one a generation
@@ -154,6 +172,7 @@ struct FallbackReport {
   std::string site;
   std::string text;
   std::uint64_t count = 1;  ///< of this text
+  double at = not_known;    ///< the first of them
 };
 
 /// A question that ranks decided together, or did not.
@@ -164,8 +183,9 @@ struct SyncReport {
   std::uint64_t question = 0;
   std::string hash;  ///< of the decision; empty: there was none
   double wait_seconds = not_known;
-  std::string verdict;  ///< "committed", "aborted", "unknown" or "open"
-  std::string text;     ///< why it was not committed
+  std::string verdict;          ///< "committed", "aborted", "unknown" or "open"
+  std::string text;             ///< why it was not committed
+  double asked_at = not_known;  ///< when this rank began to wait
 };
 
 /// A process, as `run`, `pid` and `rank` tell it apart.
@@ -177,6 +197,7 @@ struct ProcessReport {
   std::string last_time;
   std::string version;
   std::string program;
+  std::string host;  ///< empty: an older log
   std::string gpu;
   std::string compute_capability;
   std::uint64_t num_sms = 0;
@@ -194,6 +215,7 @@ struct ProcessReport {
   std::vector<SyncReport> syncs;
   std::vector<FallbackReport> fallbacks;
   std::vector<std::string> faults;
+  std::vector<double> fault_times;  ///< of each of them
 };
 
 /// Puts processes together from their lines, in whatever order the files come. Not thread-safe.
@@ -236,6 +258,7 @@ class ReportBuilder {
   std::string add_replay(const Record& record);
   std::string add_sync(const Record& record);
   std::string add_submission(const Record& record);
+  std::string add_block(const Record& record);
   std::string add_summary(const Record& record);
   std::string add_start(const Record& record);
   std::string add_rank(const Record& record);

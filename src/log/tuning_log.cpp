@@ -1,5 +1,6 @@
 #include "log/tuning_log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -8,12 +9,22 @@
 #include <variant>
 
 #include "log/events.hpp"
+#include "log/line_time.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::log {
 namespace {
 
 constexpr double microseconds = 1e6;
+
+// Trials of a pass are reported when its times have come, and those of ranks when they have agreed.
+constexpr std::size_t most_known_passes = 4096;
+
+double clocks_apart() {
+  using Seconds = std::chrono::duration<double>;
+  return Seconds(std::chrono::system_clock::now().time_since_epoch()).count() -
+         Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // A text value without the quotes that tell it from a number in "name=value name=value".
 std::string value_text(const Value& value) {
@@ -40,7 +51,11 @@ void append_time(std::vector<Field>& fields, std::string_view name, double secon
 }  // namespace
 
 TuningLog::TuningLog(RankLog& log, std::string region, std::string timer, bool simulated)
-    : log_(log), region_(std::move(region)), timer_(std::move(timer)), simulated_(simulated) {}
+    : log_(log),
+      region_(std::move(region)),
+      timer_(std::move(timer)),
+      simulated_(simulated),
+      clocks_apart_(clocks_apart()) {}
 
 void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts& facts) {
   if (index == no_site) return;
@@ -83,15 +98,21 @@ void TuningLog::stage(Stage stage, std::uint32_t generation) {
   if (stage != Stage::Table) end_runs();
   const auto now = std::chrono::steady_clock::now();
   if (!first_stage_) first_stage_ = now;
+  clocks_apart_ = clocks_apart();  // the system's clock may have been set
   const std::chrono::duration<double, std::micro> elapsed = now - *first_stage_;
-  log_.write(LogLevel::Info, "stage",
-             {{"region", region_},
-              {"stage", contextune::to_string(stage)},
-              {"generation", generation},
-              {"elapsed_us", elapsed.count()}});
+  std::vector<Field> fields = {{"region", region_}};
+  if (is_site_alone_ && !sites_.empty()) fields.emplace_back("site", sites_.front().name);
+  fields.emplace_back("stage", contextune::to_string(stage));
+  fields.emplace_back("generation", generation);
+  fields.emplace_back("elapsed_us", elapsed.count());
+  const std::string began = text_of_past(0);
+  fields.emplace_back("began", began);
+  log_.write(LogLevel::Info, "stage", fields);
 }
 
 void TuningLog::ran(const TableRow& row, std::span<const SiteRun> runs) {
+  if (passes_.size() == most_known_passes) passes_.pop_front();
+  passes_.push_back({row});
   for (const SiteRun& run : runs) {
     if (run.site >= sites_.size()) continue;
     std::optional<Stretch>& stretch = sites_[run.site].stretch;
@@ -104,6 +125,17 @@ void TuningLog::ran(const TableRow& row, std::span<const SiteRun> runs) {
     }
     stretch->last = row.pass;
   }
+}
+
+void TuningLog::took(const TableRow& row, double region_seconds) {
+  if (Pass* const pass = find_pass(row.pass, row.agreed)) pass->region_seconds = region_seconds;
+}
+
+TuningLog::Pass* TuningLog::find_pass(std::uint64_t pass, bool agreed) {
+  const auto found = std::find_if(passes_.rbegin(), passes_.rend(), [&](const Pass& one) {
+    return one.row.pass == pass && one.row.agreed == agreed;
+  });
+  return found == passes_.rend() ? nullptr : &*found;
 }
 
 void TuningLog::end_runs() {
@@ -142,6 +174,9 @@ void TuningLog::trial(const TrialEvent& event) {
   }
   fields.emplace_back("launches", event.launches);
   append_time(fields, "time_us", event.seconds);
+  const Pass* const pass = find_pass(event.pass, event.agreed);
+  const bool has_region_time = pass != nullptr && pass->region_seconds > 0;
+  if (has_region_time) append_time(fields, "region_us", pass->region_seconds);
   fields.emplace_back("timer", timer_);
   if (event.sm_clock_hz > 0) fields.emplace_back("sm_mhz", std::lround(event.sm_clock_hz / 1e6));
   if (event.throttled) {
@@ -150,6 +185,10 @@ void TuningLog::trial(const TrialEvent& event) {
     fields.emplace_back("status", contextune::to_string(event.status));
   }
   if (event.agreed) fields.emplace_back("agreed", true);
+  const bool has_begun = pass != nullptr && pass->row.began > 0;
+  const std::string began =
+      has_begun ? microseconds_text(pass->row.began + clocks_apart_) : std::string();
+  if (has_begun) fields.emplace_back("began", began);
   append_simulated(fields);
   log_.write(LogLevel::Info, "trial", fields);
 }

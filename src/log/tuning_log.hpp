@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,7 @@ struct SiteFacts {
 struct TableRow {
   std::uint64_t pass = 0;
   bool agreed = false;
+  double began = 0;  ///< seconds on the steady clock; 0: not known
 };
 
 /// The config that a site was launched with in one pass.
@@ -63,6 +65,8 @@ class TuningLog final : public TuningObserver {
   void ran(const TableRow& row, std::span<const SiteRun> runs);
   /// Nothing more of them is to come for now: writes what is not written yet.
   void end_runs();
+  /// The region took so long in that pass, which has ended. Its trials are reported afterwards.
+  void took(const TableRow& row, double region_seconds);
 
   /// The clock was changed in mid-tuning.
   void set_timer(std::string timer) { timer_ = std::move(timer); }
@@ -80,6 +84,11 @@ class TuningLog final : public TuningObserver {
     std::string field_name;
     std::string value;
   };
+  /// A pass whose trials may still be reported.
+  struct Pass {
+    TableRow row;
+    double region_seconds = 0;  ///< 0: not known
+  };
   /// Passes in a row in which a site ran the same.
   struct Stretch {
     TableRow first;
@@ -94,6 +103,7 @@ class TuningLog final : public TuningObserver {
   };
 
   void write_stretch(SiteIndex index);
+  [[nodiscard]] Pass* find_pass(std::uint64_t pass, bool agreed);
   void append_site(std::vector<Field>& fields, SiteIndex index) const;
   void append_config(std::vector<Field>& fields, SiteIndex index, std::uint32_t config) const;
   void append_simulated(std::vector<Field>& fields) const;
@@ -106,7 +116,9 @@ class TuningLog final : public TuningObserver {
   bool simulated_;
   bool is_site_alone_ = false;
   std::optional<std::chrono::steady_clock::time_point> first_stage_;  ///< when the tuning began
+  double clocks_apart_;  ///< system time minus steady time, in seconds
   std::vector<Site> sites_;
+  std::deque<Pass> passes_;           ///< the latest ones
   std::vector<WinnerEvent> unnamed_;  ///< of the site that is being added
 };
 

@@ -111,8 +111,10 @@ std::vector<EndedPass> PassLog::take(bool everything) {
     if (is_lost || (everything && by_span)) {
       all.push_back({at->pass, PassResult::none(at->pass), 0, {}});
     } else if (everything || (!by_span && at->complete())) {
+      const bool is_mean = clock_ == RegionClock::Work;
       if (at->complete()) spans_.hold().heard(*at);
-      all.push_back({at->pass, at->result(clock_ == RegionClock::Work), 0, at->tried});
+      all.push_back({at->pass, at->result(is_mean), 0, at->tried});
+      if (!is_mean) all.back().row = at->row;
     } else {
       ++at;
       continue;

@@ -31,6 +31,8 @@ struct EndedPass {
   std::optional<PassResult> result;  ///< absent: only its span has ended, which was a probe's
   double seconds = 0;                ///< of that span; NaN: lost
   PassRecord::Trials survived;       ///< configs that the GPU is through with
+  /// As PassRecord has it, where `result` has the time of the region.
+  std::optional<log::TableRow> row{};
 };
 
 /// The passes of one search, until all is known about them: the entry under way, and those whose

@@ -1,5 +1,8 @@
 #include "intercept/runtime/process_runtime.hpp"
 
+#include <unistd.h>
+
+#include <array>
 #include <exception>
 
 #include <contextune/error.hpp>
@@ -27,6 +30,11 @@ gpu::Driver driver_of(const contextune_frontend* frontend) {
 bool has_several_devices(const gpu::Driver& driver) noexcept {
   int count = 0;
   return driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string store_folder(const Options& options) {
@@ -172,6 +180,7 @@ void ProcessRuntime::write_start(std::uint32_t num_ranks) {
   event.world_size = num_ranks;
   event.command = command_line();
   event.options = given_options();
+  event.host = host_name();
   log::write_start(log_.lines(), event);
 }
 

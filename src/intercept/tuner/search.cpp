@@ -75,7 +75,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   entry.counted = plan.counted;
   entry.agreed = plan.agreed;
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
-    entry.row = log::TableRow{plan.number, plan.agreed};
+    entry.row = log::TableRow{plan.number, plan.agreed, now};
   Watch watch = Watch::Count;
   if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
   if (plan.counted && measure == Measure::Span) {
@@ -194,6 +194,7 @@ void Search::hear(std::span<const EndedPass> ended, double now) {
       continue;
     }
     if (!one.survived.empty()) note_survived(one.survived);
+    if (one.row) reports_.log().took(*one.row, one.result->region_seconds);
     tuning_->add_result(*one.result, now);
   }
 }

@@ -23,7 +23,12 @@ bool SearchRanks::begin_together(const std::function<bool()>& is_ready, double p
   const Outcome outcome = !is_alone    ? barrier_->arrive(is_ready)
                           : is_ready() ? Outcome::Begins
                                        : Outcome::Overran;
-  if (outcome == Outcome::Begins) return true;
+  if (outcome == Outcome::Begins) {
+    const std::lock_guard lock(search_.mutex_);
+    PassRecord* const entry = search_.passes_.entry();
+    if (entry != nullptr && entry->row) entry->row->began = now_seconds();
+    return true;
+  }
   if (outcome == Outcome::Lost) {
     const std::string why = "before a pass, " + barrier_->why();
     std::unique_lock lock(search_.mutex_);

@@ -1,6 +1,8 @@
 #include "log/tuning_log.hpp"
 
+#include <chrono>
 #include <limits>
+#include <regex>
 
 #include "catch.hpp"
 #include "log/events.hpp"
@@ -38,7 +40,13 @@ struct Fixture {
   // The last line, from the event on.
   std::string last() const {
     const std::string line = lines().back();
-    return line.substr(line.find("event="));
+    return without_begin(line.substr(line.find("event=")));
+  }
+
+  // The line with "#" in place of when something began.
+  static std::string without_begin(const std::string& line) {
+    static const std::regex begin(R"(began=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)");
+    return std::regex_replace(line, begin, "began=#");
   }
 };
 
@@ -96,6 +104,54 @@ TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[
   trial.throttled = true;
   tuning.trial(trial);
   CHECK(last().ends_with("status=throttled simulated=yes"));
+}
+
+TEST_CASE_METHOD(Fixture, "A trial's line says when its pass began, and what the region took",
+                 "[tuning_log]") {
+  using namespace std::chrono;
+  using contextune::log::SiteRun;
+  using contextune::log::TableRow;
+  const auto steady = [] {
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+  };
+  contextune::TrialEvent trial;
+  trial.pass = 4;
+  trial.config = 1;
+  trial.launches = 1;
+  trial.seconds = 2.5e-6;
+  const auto now = system_clock::now();
+  // Others of that number that all ranks made are other passes.
+  tuning.ran(TableRow{4, true, steady()}, {});
+  tuning.ran(TableRow{4, false, steady() - 3600}, std::vector{SiteRun{0, 1}});
+  tuning.ran(TableRow{5, false, steady()}, std::vector{SiteRun{0, 1}});
+  tuning.took(TableRow{4, false}, 15.6e-6);
+  tuning.trial(trial);
+  CHECK(last() ==
+        "event=trial region=decode pass=4 site=saxpy key=\"n=1048576\" config=1 block=256 "
+        "param.iter=\"two words\" iter=0 launches=1 time_us=2.5 region_us=15.6 timer=cupti began=# "
+        "simulated=yes");
+  contextune::log::ReportBuilder builder;
+  contextune::log::LogTail tail(
+      log.path(), [&](const contextune::log::Record& record) { return builder.add(record); });
+  REQUIRE(tail.finish() == 0);
+  const auto& site = builder.processes().at(0).regions.at(0).sites.at(0);
+  CHECK(site.configs.at(1) == "block=256 iter=\"two words\"");
+  const auto& read = site.trials.at(0);
+  CHECK(read.has_begin);
+  CHECK(read.region_seconds == Approx(15.6e-6));
+  const double expected = duration<double>(now.time_since_epoch()).count() - 3600;
+  CHECK(read.at == Approx(expected).margin(1).epsilon(0));
+  trial.pass = 6;  // of which nothing is known
+  tuning.trial(trial);
+  CHECK(last().ends_with("time_us=2.5 timer=cupti simulated=yes"));
+}
+
+TEST_CASE_METHOD(Fixture, "The stages of a site's own tuning name it", "[tuning_log]") {
+  tuning.stage(contextune::Stage::Table, 0);
+  CHECK(last() == "event=stage region=decode stage=table generation=0 elapsed_us=0 began=#");
+  tuning.set_site_alone();
+  tuning.stage(contextune::Stage::Refine, 0);
+  CHECK(last().starts_with("event=stage region=decode site=saxpy stage=refine generation=0 "));
 }
 
 TEST_CASE_METHOD(Fixture,
@@ -287,13 +343,13 @@ TEST_CASE_METHOD(Fixture,
   contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
         "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 "
-        "hash=feedfacecafebeef wait_us=1500 others_us=1000 verdict=committed");
+        "hash=feedfacecafebeef wait_us=1500 others_us=1000 verdict=committed began=#");
   sync.verdict = contextune::Verdict::Aborted;
   sync.why = "rank 1 did not come";
   contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
         "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 wait_us=1500 "
-        "verdict=aborted text=\"rank 1 did not come\"");
+        "verdict=aborted began=# text=\"rank 1 did not come\"");
 }
 
 TEST_CASE_METHOD(Fixture, "What ranks decided together is read back", "[sync]") {
