@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
+#include <vector>
 
 #include "cli/logs/log_json.hpp"
 #include "cli/report/iteration_table.hpp"
 #include "cli/report/rank_comparison.hpp"
 #include "cli/report/summary.hpp"
+#include "cli/trace/perfetto_trace.hpp"
+#include "cli/trace/trial_csv.hpp"
 #include "log/log_reader.hpp"
 #include "log/run_report.hpp"
 
@@ -49,6 +53,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require_fit_for_terminal(
         cli::comparison_text(job, *job.ranks.begin()->second, 120, cli::Detail::All));
   }
+  std::vector<const log::ProcessReport*> processes;
+  for (const log::ProcessReport& process : contents.processes) processes.push_back(&process);
+  std::ostringstream files;
+  if (cli::write_perfetto(processes, files).num_events < processes.size()) std::abort();
+  (void)cli::write_trial_csv(processes, files);
+  require_fit_for_terminal(files.view());
 #ifdef CONTEXTUNE_FUZZ_JSON
   if (cli::to_json(contents).empty()) std::abort();
 #endif

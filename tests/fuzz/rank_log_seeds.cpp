@@ -27,7 +27,7 @@ FuzzInputs fuzz_inputs() {
       "info",
       {R"(trial region=decode pass=0 site=saxpy key="n=1048576" config=0 warmup=1 launches=1 time_us=2.53 timer=cupti)",
        R"(trial region=decode pass=1 site=saxpy key="n=1048576" config=0 iter=0 launches=1 time_us=2.53 timer=cupti sm_mhz=1980)",
-       R"(trial region=decode pass=2 site=saxpy key="n=1048576" config=1 block=256 per_sm=4 iter=0 launches=2 time_us=1.53 timer=cupti)",
+       R"(trial region=decode pass=2 site=saxpy key="n=1048576" config=1 block=256 per_sm=4 iter=0 launches=2 time_us=1.53 region_us=15.6 timer=cupti began=2026-11-20T20:33:53.119845Z)",
        R"(trial region=decode pass=3 site=saxpy key="n=1048576" config=2 block=512 per_sm=4 status=launch_failed)",
        R"(passes region=decode pass=0 last_pass=1 site=saxpy key="n=1048576" config=0)",
        R"(passes region=decode pass=2 last_pass=2 site=saxpy key="n=1048576" config=1 block=256 per_sm=4 agreed=yes)",
@@ -37,7 +37,7 @@ FuzzInputs fuzz_inputs() {
        "pairs=8"});
   const std::string rest = lines(
       "warn",
-      {R"(sync region=decode group=a8e200e459756594 group_rank=0 question=1 hash=3fe7e2a9cd284a4f wait_us=154.5 others_us=62 verdict=committed)",
+      {R"(sync region=decode group=a8e200e459756594 group_rank=0 question=1 hash=3fe7e2a9cd284a4f wait_us=154.5 others_us=62 verdict=committed began=2026-11-20T20:33:53.119845Z)",
        R"(sync region=decode group=a8e200e459756594 group_rank=0 question=2 wait_us=5000000 verdict=aborted text="rank 1 did not come within 5 s")",
        R"(fallback reason=unmarked_collectives region=process text="Collectives keep NCCL's \"default\".")",
        R"-(kernel region=decode kernel="void gemm<64>(float*)" key="" launches=9 time_s=0.5 grid=8 block=64 shared_bytes=0 registers=16 params="ptr" timer=cupti simulated=yes)-",
@@ -58,6 +58,7 @@ FuzzInputs fuzz_inputs() {
                            "config=",    "iter=",
                            "warmup=",    "pass=",
                            "time_us=",   "default_us=",
+                           "began=",     "wait_us=",
                            "reason=",    "stage=",
                            "verdict=",   "level=",
                            "rank=",      "pid=",

@@ -5,6 +5,7 @@
 #include "cli/report/iteration_table.hpp"
 #include "cli/report/rank_comparison.hpp"
 #include "cli/report/region_mode.hpp"
+#include "log/line_time.hpp"
 
 /// Members of `of` under their own names, in this order. NaN is written as null.
 #define CONTEXTUNE_MEMBER(name) json[#name] = of.name;
@@ -53,7 +54,8 @@ CONTEXTUNE_JSON(BadLine, file, line, reason)
 static void to_json(Json& json, const TrialReport& of) {
   CONTEXTUNE_MEMBERS(pass, config, iteration);
   json["counts"] = of.iteration >= 0 && of.status.empty();
-  CONTEXTUNE_MEMBERS(launches, seconds, timer, agreed, sm_clock_hz);
+  CONTEXTUNE_MEMBERS(launches, seconds, region_seconds, timer, agreed, sm_clock_hz);
+  json["began"] = of.has_begin ? Json(microseconds_text(of.at)) : Json();
   json["status"] = of.status.empty() ? "measured" : of.status;
 }
 
@@ -149,7 +151,7 @@ static Json region_json(const RegionModes& modes, const log::RegionReport& of) {
 
 static Json process_json(const log::ProcessReport& of) {
   Json json;
-  CONTEXTUNE_MEMBERS(run, rank, pid, first_time, last_time, version, program, gpu,
+  CONTEXTUNE_MEMBERS(run, rank, pid, first_time, last_time, version, program, host, gpu,
                      compute_capability, num_sms, world_size, driver, simulated, mode,
                      asked_regions, timer);
   json["launches_outside"] = or_null(of.launches_outside);

@@ -16,6 +16,7 @@
 #include "cli/report/rank_comparison.hpp"
 #include "cli/report/rank_differences.hpp"
 #include "cli/report/summary.hpp"
+#include "cli/trace/trace_files.hpp"
 #include "cli/words/colour.hpp"
 #include "cli/words/text.hpp"
 #include "log/run_report.hpp"
@@ -94,6 +95,19 @@ void write_nccl_csv(const LogContents& contents, const std::string& path) {
   std::cout << count_text(rows, "row", "rows") << " for NCCL_TUNER_CONFIG_FILE=" << path << "\n";
 }
 
+void write_files(const LogContents& contents, const LogsRequest& request) {
+  std::vector<const log::ProcessReport*> processes;
+  for (const log::ProcessReport& process : contents.processes)
+    if (request.rank < 0 || process.rank == request.rank) processes.push_back(&process);
+  // Standard output is for the file, where that goes there.
+  const auto says = [](const std::string& path) -> std::ostream& {
+    return path == "-" ? std::cerr : std::cout;
+  };
+  if (!request.perfetto.empty())
+    says(request.perfetto) << write_perfetto_file(processes, request.perfetto);
+  if (!request.csv.empty()) says(request.csv) << write_trial_file(processes, request.csv);
+}
+
 bool has_rank(const LogContents& contents, int rank) {
   return rank < 0 || std::any_of(contents.processes.begin(), contents.processes.end(),
                                  [&](const auto& process) { return process.rank == rank; });
@@ -103,13 +117,17 @@ bool has_rank(const LogContents& contents, int rank) {
 
 int answer(const LogsRequest& request) {
   try {
-    switch_colours(!request.json && has_colours(request.colour, STDOUT_FILENO));
+    const bool wants_files = !request.perfetto.empty() || !request.csv.empty();
+    switch_colours(!request.json && !wants_files && has_colours(request.colour, STDOUT_FILENO));
     LogContents contents = read_logs(log_folder(request.folder));
     const bool nothing = contents.num_records == 0;
     select_run(contents, request.run);
     const bool unknown = !nothing && contents.processes.empty();
     const bool no_rank = !nothing && !unknown && !has_rank(contents, request.rank);
-    if (!request.nccl_csv.empty()) {
+    if (wants_files) {
+      // Where that is not there which was asked for, it is said below.
+      if (!nothing && !unknown && !no_rank) write_files(contents, request);
+    } else if (!request.nccl_csv.empty()) {
       write_nccl_csv(contents, request.nccl_csv);
     } else if (request.json) {
       std::cout << to_json(contents) << "\n";

@@ -242,9 +242,17 @@ Request parse_logs(Words words) {
   parser.app().add_option("--rank", request.rank)->check(CLI::NonNegativeNumber);
   parser.app().add_flag("--passes", request.passes);
   CLI::Option* const json = parser.app().add_flag("--json", request.json);
-  parser.app().add_option("--nccl-csv", request.nccl_csv)->excludes(json);
+  CLI::Option* const nccl_csv =
+      parser.app().add_option("--nccl-csv", request.nccl_csv)->excludes(json);
+  parser.app().add_option("--perfetto", request.perfetto)->excludes(json)->excludes(nccl_csv);
+  parser.app().add_option("--csv", request.csv)->excludes(json)->excludes(nccl_csv);
   add_choice(parser.app(), "--color", request.colour, colour_words());
   if (auto other = parser.parse(std::move(words), "logs", 2)) return *other;
+  if (request.perfetto == "-" && request.csv == "-") {
+    return UsageError{
+        "contextune logs: --perfetto and --csv cannot both go to standard output; "
+        "name a file for one of them"};
+  }
   return request;
 }
 

@@ -46,6 +46,8 @@ struct LogsRequest {
   bool json = false;
   std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
   ColourUse colour = ColourUse::Auto;
+  std::string perfetto;  ///< where a trace for Perfetto goes, "-": standard output; empty: nowhere
+  std::string csv;       ///< where a table of all trials goes, the same
 };
 
 struct ReportRequest {

@@ -243,12 +243,14 @@ Options
 }
 
 std::string logs_help() {
-  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--passes] [--json | --nccl-csv FILE]
+  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--passes] [--perfetto FILE] [--csv FILE]
+                [--json | --nccl-csv FILE]
 
   contextune logs                      the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
   contextune logs /jobs/17 --run 7f3a21
   contextune logs --passes
   contextune logs --run all --json | python3 -m json.tool
+  contextune logs --perfetto trace.json --csv trials.csv
   contextune logs --nccl-csv nccl_tuner.conf
 
 Rebuilds, for each rank, how every region was tuned: replayed, or live and why. Lists the configs of each
@@ -265,6 +267,11 @@ with the reason.
              where it was not launched, `?` where the log does not say, `mixed` where it was not one
   --rank R   the sites of that rank; by default of each, or of the first of those that tuned together
   --json     for programs; times in seconds, null where there is none
+  --perfetto FILE
+             writes what happened when, for https://ui.perfetto.dev: a process for each rank, a track for
+             the stages of each region and for the trials of each site, arrows from the ranks' questions to
+             their verdicts; a trial lasts as long as its launches took, from when its pass began
+  --csv FILE writes a row for each trial: run, rank, site, config, time and more, as --json names them
   --nccl-csv FILE
              writes what the collectives run now for NCCL's example tuner plugin, which does it without
              contextune; that plugin knows no datatypes, so a winner then holds for sums of
@@ -272,8 +279,11 @@ with the reason.
   --color WHEN
              auto (on a terminal), always or never; NO_COLOR and CLICOLOR_FORCE count in auto
 
-Exit status: 0; 1 if there is no log, or no line in it that can be read; 2 if the command was not
-understood.
+--perfetto and --csv take `-` for standard output, and --rank R for one rank alone. Their files are replaced
+only once they are written whole.
+
+Exit status: 0; 1 if there is no log, no line in it that can be read, or nothing to write, or if a file
+could not be written; 2 if the command was not understood.
 )";
 }
 
