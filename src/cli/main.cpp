@@ -12,6 +12,10 @@ int answer(const TextRequest& request) {
   return std::cout ? 0 : 1;
 }
 
+int answer(const HelpRequest& request) {
+  return answer(TextRequest{request.text});
+}
+
 int answer(const UsageError& error) {
   std::cerr << error.text << (error.text.ends_with('\n') ? "" : "\n") << std::flush;
   return error.exit_status;

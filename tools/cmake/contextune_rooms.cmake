@@ -18,7 +18,8 @@ set(contextune_rooms_of_intercept
   host memory nccl marks program site submit measuring tuner graphs submission ranks collectives recording replay
   regions runtime)
 set(contextune_rooms_of_api tunable region choice c)
-set(contextune_rooms_of_cli words report trace logs page live setup store compare doctor run)
+set(contextune_rooms_of_cli
+  words report trace logs page live setup store compare doctor run completion manual)
 
 # contextune_make_room(FOLDER PART ROOM): a folder of links to all that the room may include. ROOM is
 # empty for files that lie in the part itself; they know all of it.

@@ -9,8 +9,11 @@
 #include <span>
 
 #include "cli/words/documentation.hpp"
+#include "core/value/fallback_reason.hpp"
 #include "core/value/option_table.hpp"
 #include "core/value/parse_number.hpp"
+#include "core/value/take_until.hpp"
+#include "intercept/marks/region_mark.hpp"
 #include "space/nearest_name.hpp"
 
 namespace contextune::cli {
@@ -134,6 +137,9 @@ class Parser {
   }
   CLI::App& app() { return app_; }
 
+  // Words that the shell suggests for the flag's value.
+  void suggest(const CLI::Option* option, Words words) { suggested_[option] = std::move(words); }
+
   // Empty: parsed. Else what to do instead.
   std::optional<Request> parse(Words words, std::string_view command, int failure) {
     if (std::ranges::find(words, "--version") != words.end()) return TextRequest{version_text()};
@@ -142,7 +148,7 @@ class Parser {
     try {
       app_.parse(std::move(words));
     } catch (const CLI::CallForHelp&) {
-      return TextRequest{app_.help()};
+      return HelpRequest{app_.help(), flags()};
     } catch (const CLI::ParseError& error) {
       return UsageError{"contextune " + std::string(command) + ": " +
                             (unknown.empty() ? error.what() : unknown) + "; `contextune " +
@@ -153,6 +159,48 @@ class Parser {
   }
 
  private:
+  [[nodiscard]] std::vector<Flag> flags() const {
+    std::vector<Flag> all;
+    for (const CLI::Option* option : app_.get_options()) {
+      Flag flag;
+      flag.placeholder = checked_placeholder(option->get_type_name());
+      flag.words = words_of(option);
+      if (option->get_items_expected_max() > 0) flag.value = Flag::Value::Required;
+      if (option->get_items_expected_min() == 0 && !flag.words.empty())
+        flag.value = Flag::Value::Optional;
+      Flag negative;
+      for (const std::string& name : option->get_snames()) flag.names.push_back("-" + name);
+      for (const std::string& name : option->get_lnames()) {
+        Flag& named = option->check_fname(name) ? negative : flag;
+        named.names.push_back("--" + name);
+      }
+      if (!flag.names.empty()) all.push_back(std::move(flag));
+      if (!negative.names.empty()) all.push_back(std::move(negative));
+    }
+    all.push_back({{"--version"}, Flag::Value::None, {}, {}});
+    return all;
+  }
+
+  // "FILE" of "TEXT:FILE", as a check for an existing one calls itself.
+  static std::string checked_placeholder(const std::string& type) {
+    if (type.find("FILE") != type.npos || type.find("PATH") != type.npos) return "FILE";
+    return type.find("DIR") != type.npos ? "FOLDER" : "";
+  }
+
+  // Those of suggest(), or those of a check for membership, which calls itself "{a,b}".
+  [[nodiscard]] Words words_of(const CLI::Option* option) const {
+    const auto suggested = suggested_.find(option);
+    if (suggested != suggested_.end()) return suggested->second;
+    const std::string type = option->get_type_name();
+    const std::size_t open = type.find('{');
+    const std::size_t close = type.find('}');
+    if (open == type.npos || close == type.npos || close < open) return {};
+    Words words;
+    std::string_view list = std::string_view(type).substr(open + 1, close - open - 1);
+    while (!list.empty()) words.emplace_back(take_until(list, ','));
+    return words;
+  }
+
   // "there is no --regionn; did you mean --region?"; empty: all flags are known.
   [[nodiscard]] std::string unknown_flag(const Words& words) const {
     std::vector<std::string> known;
@@ -169,7 +217,13 @@ class Parser {
   }
 
   CLI::App app_;
+  std::map<const CLI::Option*, Words> suggested_;
 };
+
+template <typename Range>
+Words as_words(const Range& range) {
+  return {std::begin(range), std::end(range)};
+}
 
 Request parse_run(Words words) {
   RunRequest request;
@@ -183,11 +237,14 @@ Request parse_run(Words words) {
     if (option.is_switch) {
       const bool on = option.default_text != "off";
       const std::string names = on ? option.flag + ",!--no-" + option.flag.substr(2) : option.flag;
-      parser.app()
-          .add_flag(names, switches[name])
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      parser.suggest(parser.app()
+                         .add_flag(names, switches[name])
+                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
+                     as_words(option.words));
     } else {
-      parser.app().add_option(option.flag, values[name])->allow_extra_args(false);
+      parser.suggest(
+          parser.app().add_option(option.flag, values[name])->allow_extra_args(false),
+          name == "region" ? as_words(intercept::region_mark_words()) : as_words(option.words));
     }
   }
   parser.app().add_option("--space-out", request.space_out);
@@ -454,29 +511,107 @@ Request parse_reasons(Words words) {
   }
 }
 
+Request parse_completion(Words words) {
+  const Words shells = take_arguments(words, {});
+  Parser parser(completion_help());
+  if (auto other = parser.parse(std::move(words), "completion", 2)) return *other;
+  const auto known = shell_names();
+  if (shells.size() == 1 && std::ranges::find(known, shells.front()) != known.end())
+    return CompletionRequest{shells.front()};
+  return UsageError{"contextune completion: " +
+                    (shells.size() == 1 ? "there is no '" + shells.front() + "'" +
+                                              did_you_mean(shells.front(), known)
+                                        : std::string("it takes the name of one shell")) +
+                    "; bash, zsh and fish are"};
+}
+
+Request parse_manual(Words words) {
+  ManualRequest request;
+  const Words commands = take_arguments(words, {"--folder"});
+  Parser parser(manual_help());
+  parser.app().add_option("--folder", request.folder);
+  if (auto other = parser.parse(std::move(words), "manual", 2)) return *other;
+  if (commands.empty()) return request;
+  if (commands.size() > 1)
+    return UsageError{
+        "contextune manual: it takes one command; `contextune manual --help` tells more"};
+  request.command = commands.front();
+  if (help_of(request.command)) return request;
+  const auto known = command_names();
+  return UsageError{"contextune manual: there is no page of a command '" + request.command + "'" +
+                    did_you_mean(request.command, known) +
+                    "; `contextune --help` shows what there is"};
+}
+
+Request parse_options(Words words) {
+  return parse_table(std::move(words), "options", options_markdown);
+}
+
+Request parse_help(Words) {
+  return TextRequest{main_help()};
+}
+
+struct Command {
+  std::string_view name;
+  Request (*parse)(Words);
+};
+
+// The help of each is read where shells complete and pages are written: a row is all that a command
+// needs.
+constexpr std::array<Command, 13> commands = {{{"run", parse_run},
+                                               {"logs", parse_logs},
+                                               {"report", parse_report},
+                                               {"compare", parse_compare},
+                                               {"store", parse_store},
+                                               {"doctor", parse_doctor},
+                                               {"build", parse_build},
+                                               {"kernels", parse_kernels},
+                                               {"options", parse_options},
+                                               {"reasons", parse_reasons},
+                                               {"completion", parse_completion},
+                                               {"manual", parse_manual},
+                                               {"help", parse_help}}};
+
 }  // namespace
 
 Request parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return UsageError{main_help(), 2};
   const std::string& command = arguments.front();
   const Words words(arguments.begin() + 1, arguments.end());
-  if (command == "run") return parse_run(words);
-  if (command == "logs") return parse_logs(words);
-  if (command == "report") return parse_report(words);
-  if (command == "doctor") return parse_doctor(words);
-  if (command == "build") return parse_build(words);
-  if (command == "kernels") return parse_kernels(words);
-  if (command == "store") return parse_store(words);
-  if (command == "compare") return parse_compare(words);
-  if (command == "options") return parse_table(words, command, options_markdown);
-  if (command == "reasons") return parse_reasons(words);
-  if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
+  for (const Command& known : commands)
+    if (known.name == command) return known.parse(words);
+  if (command == "--help" || command == "-h") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
-  constexpr std::array<std::string_view, 11> commands = {"run",     "logs",    "report",  "compare",
-                                                         "doctor",  "build",   "kernels", "store",
-                                                         "options", "reasons", "help"};
   return UsageError{"contextune: there is no command '" + command + "'" +
-                    did_you_mean(command, commands) + "; `contextune --help` shows what there is"};
+                    did_you_mean(command, command_names()) +
+                    "; `contextune --help` shows what there is"};
+}
+
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const Command& command : commands) names.push_back(command.name);
+  return names;
+}
+
+std::optional<HelpRequest> help_of(std::string_view command) {
+  Request request = parse_command_line({std::string(command), "--help"});
+  if (auto* const help = std::get_if<HelpRequest>(&request)) return std::move(*help);
+  return std::nullopt;
+}
+
+std::vector<std::string_view> shell_names() {
+  return {"bash", "zsh", "fish"};
+}
+
+std::vector<std::string_view> words_of_argument(std::string_view placeholder) {
+  std::vector<std::string_view> words;
+  if (placeholder == "COMMAND") return command_names();
+  if (placeholder == "SHELL") return shell_names();
+  if (placeholder == "ACTION")
+    for (const auto& [name, action] : store_actions()) words.push_back(name);
+  if (placeholder == "REASON")
+    for (const FallbackInfo& reason : fallback_table()) words.push_back(reason.word);
+  return words;
 }
 
 }  // namespace contextune::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -107,7 +108,31 @@ struct CompareRequest {
   ColourUse colour = ColourUse::Auto;
 };
 
-/// Only something to print: help, a version, a table for the documentation.
+struct CompletionRequest {
+  std::string shell;
+};
+
+struct ManualRequest {
+  std::string command;  ///< empty: the page of contextune itself, or all pages with a folder
+  std::string folder;   ///< where pages are written; empty: to standard output
+};
+
+/// A flag as the parser of its command knows it.
+struct Flag {
+  enum class Value { None, Optional, Required };
+  std::vector<std::string> names;  ///< "-n", "--num-ranks"
+  Value value = Value::None;
+  std::vector<std::string> words;  ///< values to suggest; behind one that ends in ':' text follows
+  std::string placeholder;         ///< "FILE" or "FOLDER" where the parser checks for one
+};
+
+/// Answers --help of a command.
+struct HelpRequest {
+  std::string text;
+  std::vector<Flag> flags;
+};
+
+/// Only something to print: a version, a table for the documentation.
 struct TextRequest {
   std::string text;
 };
@@ -120,7 +145,8 @@ struct UsageError {
 
 using Request =
     std::variant<RunRequest, LogsRequest, ReportRequest, FollowRequest, DoctorRequest, BuildRequest,
-                 KernelsRequest, StoreRequest, CompareRequest, TextRequest, UsageError>;
+                 KernelsRequest, StoreRequest, CompareRequest, CompletionRequest, ManualRequest,
+                 HelpRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;
@@ -129,5 +155,17 @@ inline constexpr int run_failed = 125;
 inline constexpr int most_proving_rounds = 1000;
 
 [[nodiscard]] Request parse_command_line(const std::vector<std::string>& arguments);
+
+/// All commands: "run", "logs", ...
+[[nodiscard]] std::vector<std::string_view> command_names();
+
+/// What `contextune COMMAND --help` answers; nothing for a command that has no help of its own.
+[[nodiscard]] std::optional<HelpRequest> help_of(std::string_view command);
+
+/// Shells that `contextune completion` knows.
+[[nodiscard]] std::vector<std::string_view> shell_names();
+
+/// Words that may stand for a placeholder of a synopsis, such as ACTION; none: any text.
+[[nodiscard]] std::vector<std::string_view> words_of_argument(std::string_view placeholder);
 
 }  // namespace contextune::cli

@@ -24,5 +24,9 @@ namespace contextune::cli {
 [[nodiscard]] int answer(const StoreRequest& request);
 /// Compares two runs, or two stores.
 [[nodiscard]] int answer(const CompareRequest& request);
+/// Prints the script with which a shell completes this command's words.
+[[nodiscard]] int answer(const CompletionRequest& request);
+/// Prints or writes manual pages.
+[[nodiscard]] int answer(const ManualRequest& request);
 
 }  // namespace contextune::cli

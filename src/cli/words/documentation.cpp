@@ -43,7 +43,7 @@ std::string option_help(const OptionInfo& option) {
     if (option.name == "auto") text += "[=VALUE]";
     if (option.default_text != "off") text += ", --no-" + option.flag.substr(2);
   } else {
-    text += " VALUE";
+    text.append(" ").append(option.placeholder);
   }
   text += "   (" + option.variable + ", default " + shown_default(option) + ")\n";
   std::string meaning(option.meaning);
@@ -96,6 +96,9 @@ Commands
   kernels  the kernels in a program's file, and which could wait at their entry
   options  the table of all options (--markdown)
   reasons  why something is not tuned, and what to do: of the REASONs named, or of all
+  completion
+           what makes bash, zsh or fish complete the words of this command
+  manual   the manual pages, to be read or to be installed
 
 `contextune COMMAND --help` tells more.
 )";
@@ -386,6 +389,8 @@ log folder, the store, and, if they are given, a space file and a program (stati
 architecture or C library). Starts nothing and changes nothing. --color WHEN: auto (on a terminal),
 always or never.
 
+  --space FILE  reads that space file as a run would
+
 Exit status: 0 if tuning can work, 1 if not.
 )";
 }
@@ -410,7 +415,8 @@ also be the file that `list` shows.
   show NAME       every site with its winner, why it won and its times; --history: what it replaced
   diff A B        compares two stores, or two files of any hardware: sites that only one of them has,
                   and sites with other winners
-  merge FOLDER... takes in what other stores hold, whoever's they are. Where two hold a winner of a
+  merge FOLDER...
+                  takes in what other stores hold, whoever's they are. Where two hold a winner of a
                   site, the one tuned later counts, and the other goes into its history
   check           reads every file and says what is wrong where; changes nothing
   remove NAME     removes what is stored of NAME, on all hardware, and says what that was
@@ -418,7 +424,8 @@ also be the file that `list` shows.
     --t4 FILE       the auto-tuning community's T4 results (JSON, times in ms). The store keeps
                     summaries: `runtimes` holds the cost of a config, the measurements its fastest and
                     slowest sample and how many there were
-    --nccl-csv FILE the winners of collectives for NCCL's example tuner plugin, as `contextune logs
+    --nccl-csv FILE
+                    the winners of collectives for NCCL's example tuner plugin, as `contextune logs
                     --nccl-csv` writes them
 
   blamed          configs that have taken down the process that tried them, or have not ended there,
@@ -429,6 +436,41 @@ also be the file that `list` shows.
 
 Exit status: 0; 1 if there is no such store or name, if `diff` finds a difference, if `check` finds
 something wrong, or if something could not be read or written; 2 if the command was not understood.
+)";
+}
+
+std::string completion_help() {
+  return R"(contextune completion SHELL
+
+  source <(contextune completion bash)
+  contextune completion zsh > ~/.zfunc/_contextune
+  contextune completion fish > ~/.config/fish/completions/contextune.fish
+
+Prints the script with which bash, zsh or fish completes the words of contextune: its commands, their
+flags, the values of flags, files where files are wanted, and behind `--` what the program takes. It is
+made from what the commands take. An installed contextune has these scripts where the shells look for
+them; bash then needs the package bash-completion.
+
+  SHELL  bash, zsh or fish
+
+Exit status: 0; 2 if the command was not understood.
+)";
+}
+
+std::string manual_help() {
+  return R"(contextune manual [COMMAND] [--folder FOLDER]
+
+  contextune manual run | man -l -
+  contextune manual --folder /usr/local/share/man/man1
+
+Prints the manual page of a command, or that of contextune itself, as man reads it. It is made from
+what --help says. An installed contextune has these pages: `man contextune-run`.
+
+  COMMAND          a command of contextune
+  --folder FOLDER  writes the page there instead, and all pages where no command is named; the folder
+                   has to be there
+
+Exit status: 0; 1 if a page could not be written; 2 if the command was not understood.
 )";
 }
 

@@ -15,6 +15,8 @@ namespace contextune::cli {
 [[nodiscard]] std::string build_help();
 [[nodiscard]] std::string kernels_help();
 [[nodiscard]] std::string store_help();
+[[nodiscard]] std::string completion_help();
+[[nodiscard]] std::string manual_help();
 [[nodiscard]] std::string version_text();
 
 /// Every option: flag, variable, default, meaning.

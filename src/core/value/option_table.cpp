@@ -136,6 +136,38 @@ std::string allowed_of(std::string_view name, const double*) {
 }
 
 template <typename Enum>
+std::vector<std::string_view> words_of(std::string_view, const Enum*) {
+  return {words<Enum>.begin(), words<Enum>.end()};
+}
+std::vector<std::string_view> words_of(std::string_view, const bool*) {
+  return {"on", "off"};
+}
+std::vector<std::string_view> words_of(std::string_view, const AutoKnobs*) {
+  std::vector<std::string_view> list = {"on", "off"};
+  for (const AutoWord& one : auto_words) list.push_back(one.word);
+  return list;
+}
+std::vector<std::string_view> words_of(std::string_view name, const std::string*) {
+  if (name == "tolerance") return {"f16:", "bf16:", "f32:", "f64:"};
+  if (name == "buckets") return {"pow2", "exact"};
+  if (name == "address") return {"unix:"};
+  return {};
+}
+std::vector<std::string_view> words_of(std::string_view, const int*) {
+  return {};
+}
+std::vector<std::string_view> words_of(std::string_view, const double*) {
+  return {};
+}
+
+std::string_view placeholder_of(std::string_view name) {
+  if (name == "space" || name == "report") return "FILE";
+  if (name == "cache_dir" || name == "log_dir") return "FOLDER";
+  if (name == "only" || name == "exclude") return "REGEX";
+  return "VALUE";
+}
+
+template <typename Enum>
 bool read(std::string_view, const std::string& text, Enum& value) {
   const auto& list = words<Enum>;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -282,7 +314,9 @@ OptionInfo make_info(std::string_view field, const Type& value, OptionScope scop
           show(value),
           scope,
           std::is_same_v<Type, bool> || std::is_same_v<Type, AutoKnobs>,
-          meaning};
+          meaning,
+          placeholder_of(field),
+          words_of(field, &value)};
 }
 
 std::vector<OptionInfo> build_table() {

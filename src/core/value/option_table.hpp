@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <contextune/options.hpp>
 
@@ -18,8 +19,11 @@ struct OptionInfo {
   std::string allowed;       ///< "a whole number, 0 to 1000", "table, interleaved or racing"
   std::string default_text;  ///< as option_text of a fresh Options
   OptionScope scope = OptionScope::Process;
-  bool is_switch = false;    ///< a flag of its own is enough: --discover, --auto
-  std::string_view meaning;  ///< one sentence, without the full stop
+  bool is_switch = false;        ///< a flag of its own is enough: --discover, --auto
+  std::string_view meaning;      ///< one sentence, without the full stop
+  std::string_view placeholder;  ///< of its value in --help: "FILE", "FOLDER", "VALUE"
+  std::vector<std::string_view>
+      words;  ///< values to suggest; behind one that ends in ':' text follows
 };
 
 /// All options, in the order of options.def. Built at first use.

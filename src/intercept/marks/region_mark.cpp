@@ -2,13 +2,23 @@
 
 #include <contextune/error.hpp>
 
+#include <array>
 #include <optional>
+#include <utility>
 
 namespace contextune::intercept {
 namespace {
 
 constexpr std::string_view what_is_allowed =
     "use nvtx:NAME, nvtx:DOMAIN@NAME, profiler, kernel:REGEX, graph, process or auto";
+
+// Marks that are one word.
+constexpr std::array<std::pair<std::string_view, RegionMark::Kind>, 4> whole_marks = {
+    {{"auto", RegionMark::Kind::Auto},
+     {"graph", RegionMark::Kind::Graph},
+     {"process", RegionMark::Kind::Process},
+     {"profiler", RegionMark::Kind::Profiler}}};
+constexpr std::array<std::string_view, 2> begun_marks = {"nvtx:", "kernel:"};
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\n");
@@ -27,17 +37,9 @@ std::optional<RegionMark> parse_mark(std::string_view text, std::string& fault) 
   const std::string_view kind = text.substr(0, colon);
   const std::string_view rest =
       colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
-  if (text == "process") return mark;
-  if (text == "auto") {
-    mark.kind = RegionMark::Kind::Auto;
-    return mark;
-  }
-  if (text == "profiler") {
-    mark.kind = RegionMark::Kind::Profiler;
-    return mark;
-  }
-  if (text == "graph") {
-    mark.kind = RegionMark::Kind::Graph;
+  for (const auto& [word, whole] : whole_marks) {
+    if (text != word) continue;
+    mark.kind = whole;
     return mark;
   }
   if (kind == "nvtx" && !rest.empty()) {
@@ -87,6 +89,17 @@ std::vector<RegionMark> parse_region_marks(std::string_view text,
     if (end == std::string_view::npos) return marks;
     text.remove_prefix(end + 1);
   }
+}
+
+std::span<const std::string_view> region_mark_words() {
+  static const auto words = [] {
+    std::array<std::string_view, whole_marks.size() + begun_marks.size()> all;
+    std::size_t count = 0;
+    for (const auto& [word, kind] : whole_marks) all[count++] = word;
+    for (const std::string_view word : begun_marks) all[count++] = word;
+    return all;
+  }();
+  return words;
 }
 
 }  // namespace contextune::intercept

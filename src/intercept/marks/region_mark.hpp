@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,5 +39,8 @@ struct RegionMark {
 /// sentence on each goes to `faults`.
 [[nodiscard]] std::vector<RegionMark> parse_region_marks(std::string_view text,
                                                          std::vector<std::string>& faults);
+
+/// The words that marks begin with; behind those that end in ':' a name or an expression follows.
+[[nodiscard]] std::span<const std::string_view> region_mark_words();
 
 }  // namespace contextune::intercept

@@ -55,6 +55,20 @@ TEST_CASE("--auto is the field auto_knobs", "[options]") {
   CHECK(found);
 }
 
+TEST_CASE("Every word that is suggested for an option is a value of it", "[options]") {
+  int enumerations = 0;
+  for (const OptionInfo& info : option_table()) {
+    enumerations += info.words.size() > 1 ? 1 : 0;
+    for (const std::string_view word : info.words) {
+      INFO(info.name << " " << word);
+      Options options;
+      const std::string follows = info.name == "tolerance" ? "1e-5" : "";
+      CHECK(parse_option(options, info.name, std::string(word) + follows).empty());
+    }
+  }
+  CHECK(enumerations > 12);
+}
+
 TEST_CASE("--auto lists what is tried without a declaration", "[options]") {
   const std::pair<const char*, AutoKnobs> written[] = {
       {"chained", {true, false, false, false}},

@@ -52,3 +52,13 @@ TEST_CASE("Launches of graphs are a mark", "[region_mark]") {
   CHECK(marks[0].kind == RegionMark::Kind::Graph);
   CHECK(faults.empty());
 }
+
+TEST_CASE("Every word that is suggested for a mark begins one", "[region_mark]") {
+  for (const std::string_view word : region_mark_words()) {
+    INFO(word);
+    std::vector<std::string> faults;
+    const std::string text = std::string(word) + (word.ends_with(':') ? "a" : "");
+    CHECK(parse_region_marks(text, faults).size() == 1);
+    CHECK(faults.empty());
+  }
+}
