@@ -26,7 +26,8 @@ int main() {
                                          {reinterpret_cast<void*>(buffer), bytes}}};
       })
       .add("two_kernels",  // the first is the default
-           [&](const contextune::Config&, CUdeviceptr to, CUdeviceptr from, float factor, int count) {
+           [&](const contextune::Config&, CUdeviceptr to, CUdeviceptr from, float factor,
+               int count) {
              void* copied[] = {&buffer, &from, &factor, &count};
              const CUresult result = gpu_launch(scaled_copy, 256, count, copied);
              void* added[] = {&to, &buffer, &count};

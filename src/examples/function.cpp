@@ -21,8 +21,9 @@ int main() {
 
   auto scaled_copy =
       contextune::autotune(
-          "scaled_copy", std::vector<Shape>{{64}, {128}, {256}, {512}, {1024}},  // the default first
-          [](CUdeviceptr, CUdeviceptr, float, int) { return 0; },                // key
+          "scaled_copy",
+          std::vector<Shape>{{64}, {128}, {256}, {512}, {1024}},            // the default first
+          [](CUdeviceptr, CUdeviceptr, float, int) { return 0; },           // key
           [](const Shape& shape, CUdeviceptr, CUdeviceptr, float, int n) {  // prune: true keeps
             return shape.block <= n;
           },
