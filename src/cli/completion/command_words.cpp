@@ -49,33 +49,37 @@ CompletedFlag completed(const HelpPage& page, const Flag& flag) {
   return one;
 }
 
-// Reads "contextune logs [FOLDER] [--run ID]": arguments are words of capitals that follow no flag.
-void read_synopsis(std::string_view synopsis, CompletedCommand& command) {
-  bool of_flag = false;
-  bool optional_flag = false;
-  while (!synopsis.empty()) {
-    std::string_view word = take_until(synopsis, ' ');
-    if (word.starts_with("--") && word.size() > 2) of_flag = true;
-    if (word.starts_with("[-")) of_flag = optional_flag = true;
+// Takes arguments from "contextune logs [FOLDER] [--run ID]": words of capitals that follow no
+// flag.
+void read_usage(std::string_view usage, CompletedCommand& command) {
+  std::size_t place = 0;
+  bool in_flag = false;      // "--run ID"
+  bool in_brackets = false;  // "[--run ID]", "[--json | --csv FILE]"
+  while (!usage.empty()) {
+    std::string_view word = take_until(usage, ' ');
     if (word == "--" || word == "[--") {
-      command.runs_program = synopsis.starts_with("PROGRAM");
+      command.runs_program = usage.starts_with("PROGRAM");
       return;
     }
-    const bool closes = word.ends_with(']') || word.ends_with("]...");
+    in_brackets = in_brackets || word.starts_with("[-");
+    const bool is_flag = word.starts_with('-');
+    const bool closes = word.find(']') != word.npos;
     while (word.starts_with('[')) word.remove_prefix(1);
     const std::string_view name = word.substr(0, word.find_first_of(".]"));
-    if (!of_flag && !name.empty() && std::ranges::all_of(name, is_upper)) {
-      command.last_repeats = word.find("...") != word.npos;
-      // A file of logs is as good as a folder of them.
+    if (!is_flag && !in_flag && !in_brackets && !name.empty() &&
+        std::ranges::all_of(name, is_upper)) {
       Completed argument = of_placeholder(name);
-      if (argument.kind == PlaceKind::Folder) argument.kind = PlaceKind::File;
-      // Where an action says what its arguments are, these may be names and files.
-      if (name == "ARGUMENTS" || name == "A" || name == "B") argument.kind = PlaceKind::File;
-      if (name == "ARGUMENTS") command.last_repeats = true;
-      command.arguments.push_back(std::move(argument));
+      // A rank log is as good as a folder of them, and names of an action may be files.
+      if (argument.kind == PlaceKind::Folder || name == "ARGUMENTS" || name.size() == 1)
+        argument.kind = PlaceKind::File;
+      if (place == command.arguments.size()) {
+        command.last_repeats = word.find("...") != word.npos || name == "ARGUMENTS";
+        command.arguments.push_back(std::move(argument));
+      }
+      ++place;
     }
-    if (closes) optional_flag = of_flag = false;
-    if (of_flag && !optional_flag && !word.starts_with("--")) of_flag = false;
+    in_flag = is_flag;
+    if (closes) in_brackets = false;
   }
 }
 
@@ -92,7 +96,7 @@ std::vector<CompletedCommand> completed_commands() {
     if (!help) continue;
     const HelpPage page = read_help(help->text);
     for (const Flag& flag : help->flags) command.flags.push_back(completed(page, flag));
-    read_synopsis(page.synopsis, command);
+    for (const std::string& usage : page.usages) read_usage(usage, command);
   }
   return all;
 }

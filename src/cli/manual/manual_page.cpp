@@ -84,62 +84,92 @@ std::string heading(std::string_view text) {
 }
 
 std::string synopsis(const ManualPage& page) {
-  std::string text = page.help.synopsis;
-  if (text.empty()) return "\\fBcontextune\\fR COMMAND [ARGUMENTS]\n";
+  if (page.help.usages.empty()) return "\\fBcontextune\\fR COMMAND [ARGUMENTS]\n";
   std::string command = page.name;
   std::replace(command.begin(), command.end(), '-', ' ');
-  return "\\fB" + plain(command) + "\\fR" +
-         plain(text.substr(std::min(command.size(), text.size()))) + "\n";
+  std::string text;
+  for (const std::string& usage : page.help.usages) {
+    text += text.empty() ? "" : ".br\n";
+    text += "\\fB" + plain(command) + "\\fR" +
+            plain(usage.substr(std::min(command.size(), usage.size()))) + "\n";
+  }
+  return text;
 }
 
-// Paragraphs and lists in the order of the help; the examples come last.
+bool is_capital(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+// A flag, or an argument: "FOLDER".
+bool is_option(std::string_view term) {
+  return term.starts_with('-') || (term.size() > 1 && is_capital(term[0]) && is_capital(term[1]));
+}
+
+// The parts in the order of the help, but for examples and the exit status, which come last.
 class Body {
  public:
   explicit Body(const HelpPage& help) {
     for (const HelpPart& part : help.parts) add(part);
-    leave_list();
+    leave_nested();
   }
 
   [[nodiscard]] std::string text() const {
-    return ".SH DESCRIPTION\n" + description_ + options_ +
-           (status_.empty() ? "" : ".SH EXIT STATUS\n" + status_) +
+    return ".SH DESCRIPTION\n" + text_ + (options_.empty() ? "" : ".SH OPTIONS\n" + options_) +
+           headed_ + (status_.empty() ? "" : ".SH EXIT STATUS\n" + status_) +
            (examples_.empty() ? "" : ".SH EXAMPLES\n" + examples_);
   }
 
  private:
   void add(const HelpPart& part) {
-    if (part.kind == PartKind::Paragraph) return add_paragraph(part.text);
-    if (part.kind == PartKind::Heading) {
-      leave_list();
-      options_ += heading(part.text);
-      headed_ = true;
-      return;
+    switch (part.kind) {
+      case PartKind::Paragraph:
+        return add_paragraph(part.text);
+      case PartKind::Heading:
+        leave_nested();
+        where_ = &headed_;
+        *where_ += heading(part.text);
+        after_heading_ = true;
+        in_list_ = false;
+        return;
+      case PartKind::Example:
+        return add_example(part);
+      case PartKind::Term:
+        break;
     }
-    const bool of_contextune = part.text.find("contextune ") != std::string::npos;
-    if (part.kind == PartKind::Example || of_contextune) return add_example(part);
-    if (!headed_) options_ += ".SH ARGUMENTS AND OPTIONS\n";
-    headed_ = true;
-    if (part.nested && !nested_) options_ += ".RS\n";
-    if (!part.nested && nested_) options_ += ".RE\n";
-    nested_ = part.nested;
-    std::string said = part.description;
-    if (said.find(". ") != std::string::npos && !said.ends_with('.')) said += '.';
-    options_ += ".TP\n.B " + plain(part.text) + "\n" + (said.empty() ? "\\&\n" : paragraph(said));
+    if (part.text.find("contextune ") != std::string::npos) return add_example(part);
+    add_term(part);
   }
 
   void add_paragraph(std::string_view text) {
     constexpr std::string_view status = "Exit status: ";
+    leave_nested();
     if (text.starts_with(status)) {
-      leave_list();
-      std::string said(text.substr(status.size()));
-      if (!said.empty() && said.back() != '.') said += '.';
-      status_ += paragraph(said);
+      text.remove_prefix(status.size());
+      status_ += paragraph(text);
       return;
     }
-    std::string& where = headed_ ? options_ : description_;
-    if (nested_) leave_list();
-    if (!where.empty()) where += ".PP\n";
-    where += paragraph(text);
+    // Behind a list under a heading, or of options, the text goes on.
+    if (where_ == &options_) where_ = &text_;
+    *where_ += where_->empty() ? "" : ".PP\n";
+    *where_ += paragraph(text);
+    in_list_ = after_heading_ = false;
+  }
+
+  void add_term(const HelpPart& part) {
+    // A list that has the heading over it, or goes on, stays where it is.
+    const bool of_heading = where_ == &headed_ && (in_list_ || after_heading_);
+    if (!part.nested && !of_heading) {
+      leave_nested();
+      where_ = is_option(part.text) ? &options_ : &text_;
+    }
+    in_list_ = true;
+    after_heading_ = false;
+    if (part.nested && !nested_) *where_ += ".RS\n";
+    if (!part.nested) leave_nested();
+    nested_ = part.nested;
+    std::string said = part.description;
+    if (said.find(". ") != std::string::npos && !said.ends_with('.')) said += '.';
+    *where_ += ".TP\n.B " + plain(part.text) + "\n" + (said.empty() ? "\\&\n" : paragraph(said));
   }
 
   void add_example(const HelpPart& part) {
@@ -148,16 +178,19 @@ class Body {
     if (!part.description.empty()) examples_ += ".RS\n" + paragraph(part.description) + ".RE\n";
   }
 
-  void leave_list() {
-    if (nested_) options_ += ".RE\n";
+  void leave_nested() {
+    if (nested_) *where_ += ".RE\n";
     nested_ = false;
   }
 
-  std::string description_;
+  std::string text_;
   std::string options_;
+  std::string headed_;
   std::string status_;
   std::string examples_;
-  bool headed_ = false;
+  std::string* where_ = &text_;
+  bool in_list_ = false;
+  bool after_heading_ = false;
   bool nested_ = false;
 };
 

@@ -197,7 +197,10 @@ class Parser {
     if (open == type.npos || close == type.npos || close < open) return {};
     Words words;
     std::string_view list = std::string_view(type).substr(open + 1, close - open - 1);
-    while (!list.empty()) words.emplace_back(take_until(list, ','));
+    while (!list.empty()) {
+      const std::string_view word = take_until(list, ',');
+      words.emplace_back(word.substr(0, word.find("->")));  // of a map
+    }
     return words;
   }
 

@@ -24,6 +24,25 @@ bool is_flag_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
+bool is_placeholder(std::string_view word) {
+  return word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_.,") == word.npos;
+}
+
+// A term ends at two blanks, or, where flags are listed, at the first word that is neither flag nor
+// placeholder.
+std::size_t end_of_term(std::string_view line) {
+  const std::size_t gap = line.find("  ");
+  if (gap != line.npos || !line.starts_with('-')) return std::min(gap, line.size());
+  std::size_t at = 0;
+  while (at < line.size()) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    const std::string_view word = line.substr(at, end - at);
+    if (!word.starts_with('-') && !is_placeholder(word)) return at - 1;
+    at = end + 1;
+  }
+  return line.size();
+}
+
 // Where `term` stands in `text` as a word of its own, from `begin` on.
 std::size_t find_word(std::string_view text, std::string_view term, std::size_t begin = 0) {
   while (true) {
@@ -76,7 +95,7 @@ class Reader {
       if (before.size() <= longest_heading && !before.ends_with('.'))
         page_.parts.back().kind = PartKind::Heading;
     }
-    const std::size_t gap = std::min(text.find("  "), text.size());
+    const std::size_t gap = end_of_term(text);
     const std::size_t description = std::min(text.find_first_not_of(' ', gap), text.size());
     HelpPart part{.kind = PartKind::Term,
                   .text = std::string(text.substr(0, gap)),
@@ -122,11 +141,13 @@ std::string said_in_passing(const HelpPage& page, std::string_view term) {
 
 HelpPage read_help(std::string_view text) {
   HelpPage page;
-  if (text.starts_with("contextune ") && !text.starts_with("contextune tunes")) {
-    while (!text.empty() && !text.starts_with('\n')) {
+  const bool is_overview = text.starts_with("contextune tunes");
+  while (!is_overview && text.starts_with("contextune ")) {
+    std::string& usage = page.usages.emplace_back(take_until(text, '\n'));
+    while (text.starts_with(' ')) {  // it goes on
       std::string_view line = take_until(text, '\n');
       line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-      page.synopsis = with_blank(page.synopsis, line);
+      usage = with_blank(usage, line);
     }
   }
   Reader reader(page);
@@ -159,7 +180,9 @@ std::string placeholder_in(const HelpPage& page, std::string_view flag) {
   for (const HelpPart& part : page.parts)
     if (std::string found = behind(part.text); part.kind == PartKind::Term && !found.empty())
       return found;
-  return behind(page.synopsis);
+  for (const std::string& usage : page.usages)
+    if (std::string found = behind(usage); !found.empty()) return found;
+  return {};
 }
 
 }  // namespace contextune::cli

@@ -21,7 +21,7 @@ struct HelpPart {
 };
 
 struct HelpPage {
-  std::string synopsis;  ///< the first lines where they begin with "contextune COMMAND"
+  std::vector<std::string> usages;  ///< the first lines: "contextune logs [FOLDER] [--json]"
   std::vector<HelpPart> parts;
 };
 
