@@ -143,7 +143,8 @@ class Bash(Completion):
             os.execvpe("bash", ["bash", "--noprofile", "--norc", "-i"], environment)
         self.addCleanup(os.waitpid, pid, 0)
         self.addCleanup(os.close, master)
-        os.write(master, f"source {self.path}; contextune() {{ printf '<%s>' \"$@\"; echo; }}\n".encode())
+        os.write(master, f"source {self.path}; contextune() {{ printf '<%s>' \"$@\"; echo; }}; echo sou''rced\n".encode())
+        self.assertIn("sourced", self.read_until(master, "sourced"))
         for typed, printed in (("run --mo\tli\t x", "<run><--mode><live><x>"),
                                ("run --mode=li\tx", "<run><--mode=live><x>"),
                                ("run --region nv\tdecode x", "<run><--region><nvtx:decode><x>"),
@@ -155,7 +156,7 @@ class Bash(Completion):
         os.write(master, b"exit\n")
 
     def read_until(self, master, text):
-        seen, end = "", time.monotonic() + PATIENCE / 4
+        seen, end = "", time.monotonic() + PATIENCE
         while text not in seen and time.monotonic() < end:
             if select.select([master], [], [], 0.1)[0]:
                 seen += os.read(master, 65536).decode(errors="replace")

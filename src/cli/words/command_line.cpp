@@ -607,9 +607,11 @@ std::vector<std::string_view> shell_names() {
 }
 
 std::vector<std::string_view> words_of_argument(std::string_view placeholder) {
-  std::vector<std::string_view> words;
-  if (placeholder == "COMMAND") return command_names();
   if (placeholder == "SHELL") return shell_names();
+  std::vector<std::string_view> words;
+  if (placeholder == "COMMAND")
+    for (const std::string_view name : command_names())
+      if (help_of(name)) words.push_back(name);
   if (placeholder == "ACTION")
     for (const auto& [name, action] : store_actions()) words.push_back(name);
   if (placeholder == "REASON")
