@@ -24,7 +24,7 @@ PLACES = ["bin/contextune", "lib/libcontextune.so", "lib/libcontextune_preload.s
 
 def call(*words, **options):
     return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=100, **options)
+                          text=True, timeout=240, **options)
 
 
 class Scratch(unittest.TestCase):

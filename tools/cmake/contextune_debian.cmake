@@ -20,7 +20,10 @@ if(EXISTS ${shared}/zsh/site-functions)
   file(RENAME ${shared}/zsh/site-functions ${shared}/zsh/vendor-completions)
 endif()
 
-# The part that is linked into programs, without what only a debugger reads.
+# cpack strips programs and shared libraries; the part that is linked into programs keeps its symbols.
 find_program(strip strip REQUIRED)
-file(GLOB archives ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/lib/*.a)
+set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
+file(GLOB archives ${root}/lib/*.a)
+file(GLOB linked ${root}/bin/contextune ${root}/lib/*.so)
 execute_process(COMMAND ${strip} --strip-debug --remove-section=.comment ${archives} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${strip} --remove-section=.comment ${linked} COMMAND_ERROR_IS_FATAL ANY)
