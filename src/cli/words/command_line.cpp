@@ -550,7 +550,7 @@ Request parse_options(Words words) {
   return parse_table(std::move(words), "options", options_markdown);
 }
 
-Request parse_help(Words) {
+Request parse_help(Words) {  // NOLINT(performance-unnecessary-value-param): as all of the table
   return TextRequest{main_help()};
 }
 
@@ -592,6 +592,7 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
 
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;
+  names.reserve(commands.size());
   for (const Command& command : commands) names.push_back(command.name);
   return names;
 }
