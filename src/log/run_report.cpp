@@ -77,16 +77,11 @@ std::vector<double> numbers_of(std::string_view text) {
 }
 
 ConfirmReport confirm_of(const Record& record) {
-  return {std::string(record.text("verdict")),
-          std::string(record.text("site")),
-          seconds_of(record, "before_us"),
-          seconds_of(record, "after_us"),
-          record.number("gain").value_or(not_known),
-          record.number("bound").value_or(not_known),
-          record.count("pairs").value_or(0),
-          record.count("tries").value_or(0),
-          numbers_of(record.text("pair_gains")),
-          clock_seconds(record.time)};
+  return {std::string(record.text("verdict")),       std::string(record.text("site")),
+          seconds_of(record, "before_us"),           seconds_of(record, "after_us"),
+          record.number("gain").value_or(not_known), record.number("bound").value_or(not_known),
+          record.count("pairs").value_or(0),         record.count("tries").value_or(0),
+          numbers_of(record.text("pair_gains")),     clock_seconds(record.time)};
 }
 
 std::string fallback_key(const FallbackReport& fallback) {

@@ -7,9 +7,9 @@ namespace {
 std::string settings(const Completed& place) {
   switch (place.kind) {
     case Completed::Kind::Words:
-      return "kind=words words=" + quoted(spaced(place.words));
+      return "kind=words words=" + shell_quoted(spaced(place.words));
     case Completed::Kind::List:
-      return "kind=list words=" + quoted(spaced(place.words));
+      return "kind=list words=" + shell_quoted(spaced(place.words));
     case Completed::Kind::File:
       return "kind=file";
     case Completed::Kind::Folder:
@@ -34,7 +34,7 @@ std::string tables(const std::vector<CompletedCommand>& commands) {
   std::string arguments;
   for (const CompletedCommand& command : commands) {
     names.append(names.empty() ? "" : " ").append(command.name);
-    flags += "        " + command.name + ") flags=" + quoted(names_of_flags(command)) +
+    flags += "        " + command.name + ") flags=" + shell_quoted(names_of_flags(command)) +
              (command.runs_program ? " program=yes" : "") + " ;;\n";
     for (const CompletedFlag& flag : command.flags) {
       if (flag.flag.value == Flag::Value::None) continue;

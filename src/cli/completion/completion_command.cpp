@@ -21,7 +21,7 @@ std::string escaped(std::string_view text, std::string_view characters) {
   return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'')

@@ -20,6 +20,6 @@ namespace contextune::cli {
 [[nodiscard]] std::string escaped(std::string_view text, std::string_view characters);
 
 /// `text` as one word of a POSIX shell.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string shell_quoted(std::string_view text);
 
 }  // namespace contextune::cli

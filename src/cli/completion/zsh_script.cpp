@@ -41,7 +41,7 @@ std::string specification(const CompletedFlag& flag, const std::string& name) {
   if (flag.flag.value != Flag::Value::None)
     text += (flag.flag.value == Flag::Value::Optional ? "::" : ":") + message(flag) + ":" +
             action(flag.value);
-  return quoted(text);
+  return shell_quoted(text);
 }
 
 std::string branch(const CompletedCommand& command) {
@@ -52,8 +52,8 @@ std::string branch(const CompletedCommand& command) {
   for (std::size_t i = 0; i < command.arguments.size(); ++i) {
     const bool repeated = command.last_repeats && i + 1 == command.arguments.size();
     const std::string place = repeated ? "*" : std::to_string(i + 1);
-    text +=
-        " \\\n                    " + quoted(place + ":argument:" + action(command.arguments[i]));
+    text += " \\\n                    " +
+            shell_quoted(place + ":argument:" + action(command.arguments[i]));
   }
   if (command.runs_program) {
     text +=
@@ -112,7 +112,8 @@ fi
 std::string zsh_script(const std::vector<CompletedCommand>& commands) {
   std::string text(zsh_head);
   for (const CompletedCommand& command : commands)
-    text += "            " + quoted(command.name + ":" + escaped(command.meaning, ":")) + "\n";
+    text +=
+        "            " + shell_quoted(command.name + ":" + escaped(command.meaning, ":")) + "\n";
   text += zsh_commands_end;
   for (const CompletedCommand& command : commands)
     if (!command.flags.empty()) text += branch(command);

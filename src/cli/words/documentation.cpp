@@ -88,8 +88,8 @@ std::string main_help() {
 Commands
   run      start a program with contextune in it
   logs     read the rank logs
-  compare  two runs or two stores: what is the same, faster or slower
   report   write them as one page for a browser
+  compare  two runs or two stores: what is the same, faster or slower
   store    look at stored winners, compare, join and export them
   doctor   look at this machine
   build    build one kernel of a source, as the tuned program has it done
