@@ -60,11 +60,11 @@ struct StreamHold::State {
 
 StreamHold::StreamHold(const Driver& driver) : driver_(driver), state_(std::make_shared<State>()) {}
 
+// No call of the driver under the mutex: it may wait for what is held, until the thread lets go.
 bool StreamHold::begin(double most_seconds) noexcept {
   State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  assert(!state.is_held);
-  if (state.reached == nullptr) {
+  std::uint32_t* reached = state.reached;  // written by this side alone
+  if (reached == nullptr) {
     const RelaxedCapture relaxed(driver_);
     void* memory = nullptr;
     context_ = context_of(driver_, nullptr);
@@ -73,9 +73,12 @@ bool StreamHold::begin(double most_seconds) noexcept {
         CUDA_SUCCESS) {
       return false;
     }
-    state.reached = new (memory) std::uint32_t(state.number);
+    reached = new (memory) std::uint32_t(state.number);
     if (driver_.cuMemAlloc(&filled_, memset_bytes) != CUDA_SUCCESS) filled_ = 0;
   }
+  const std::lock_guard lock(state.mutex);
+  assert(!state.is_held);
+  state.reached = reached;
   if (!state.is_watched) {
     try {
       host::start_own_thread("contextune-pace", [shared = state_] { shared->watch(); });
@@ -93,9 +96,8 @@ bool StreamHold::begin(double most_seconds) noexcept {
 }
 
 bool StreamHold::add(StreamHandle handle) noexcept {
-  State& state = *state_;
+  const State& state = *state_;
   const auto stream = static_cast<CUstream>(handle);
-  const std::lock_guard lock(state.mutex);
   // Beyond its limit there is nothing to wait for.
   if (state.reached == nullptr || driver_.cuStreamWaitValue32 == nullptr ||
       driver_.cuStreamWaitValue32(stream, reinterpret_cast<CUdeviceptr>(state.reached),

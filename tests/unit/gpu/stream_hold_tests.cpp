@@ -1,0 +1,65 @@
+#include "gpu/clock/stream_hold.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "catch.hpp"
+#include "fake_driver.hpp"
+
+using namespace contextune::gpu;
+
+namespace {
+
+alignas(8) std::uint32_t pinned = 0;
+
+bool is_reached(std::uint32_t value) {
+  return std::atomic_ref(pinned).load() >= value;
+}
+
+/// Waits in the call itself, as a driver whose queue is full does. CUDA_ERROR_TIMEOUT after 5 s.
+CUresult wait_in_the_call(CUstream, CUdeviceptr, cuuint32_t value, unsigned) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (!is_reached(value)) {
+    if (std::chrono::steady_clock::now() > end) return CUDA_ERROR_TIMEOUT;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return CUDA_SUCCESS;
+}
+
+Driver driver_that(decltype(&cuStreamWaitValue32) wait) {
+  Driver driver = FakeDriver::make();
+  driver.cuMemHostAlloc = [](void** memory, size_t, unsigned) {
+    *memory = &pinned;
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemAlloc = [](CUdeviceptr*, size_t) { return CUDA_ERROR_OUT_OF_MEMORY; };
+  driver.cuStreamWaitValue32 = wait;
+  return driver;
+}
+
+}  // namespace
+
+TEST_CASE("A hold ends by itself, also while the driver waits for what it holds", "[hold]") {
+  const Driver driver = driver_that(&wait_in_the_call);
+  StreamHold hold(driver);
+  REQUIRE(hold.begin(20e-3));
+  CHECK(hold.add(stream(1)));
+  CHECK_FALSE(hold.release());
+}
+
+TEST_CASE("Whoever holds streams says when they go on", "[hold]") {
+  static std::uint32_t waits_for = 0;
+  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t value, unsigned) {
+    waits_for = value;
+    return CUDA_SUCCESS;
+  });
+  StreamHold hold(driver);
+  for (int entry = 0; entry < 3; ++entry) {
+    REQUIRE(hold.begin(60));
+    CHECK(hold.add(stream(1)));
+    CHECK_FALSE(is_reached(waits_for));
+    CHECK(hold.release());
+    CHECK(is_reached(waits_for));
+  }
+}
