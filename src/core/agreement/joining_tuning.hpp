@@ -30,6 +30,7 @@ class JoiningTuning final : public RegionTuning, private TuningRanks {
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                      Rejection why = Rejection::Wrong) override;
   [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
+  void hold_passes(bool held) override { inner_->hold_passes(held); }
   void skip_entries(std::uint64_t entries) override {
     entries_ += entries;
     inner_->skip_entries(entries);

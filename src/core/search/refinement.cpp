@@ -72,7 +72,7 @@ std::vector<std::uint32_t> Refinement::candidates_of(const TuningSite& site) con
   return configs;
 }
 
-bool Refinement::start(bool bounded, const NoisePrior& noise) {
+bool Refinement::start(bool by_span, const NoisePrior& noise) {
   double total = 0;
   for (const TuningSite& site : sites_) {
     const double cost = site.cost(site.known, options_.selection);
@@ -101,7 +101,7 @@ bool Refinement::start(bool bounded, const NoisePrior& noise) {
   // records come late there; a region's time does not need it.
   const bool in_pieces = std::any_of(refined_.begin(), refined_.end(),
                                      [&](SiteIndex index) { return sites_[index].in_pieces; });
-  measure_ = bounded || in_pieces ? Measure::Span : Measure::Activity;
+  measure_ = by_span || in_pieces ? Measure::Span : Measure::Activity;
   RefineLimits limits;
   limits.max_rounds = options_.refine_rounds;
   limits.max_passes = std::max(most_refine_passes,

@@ -19,9 +19,9 @@ class Refinement {
   Refinement(const TuningOptions& options, TuningSites& sites);
 
   /// The generation's table is through.
-  /// @param bounded the program makes the entries
+  /// @param by_span its passes are timed without CUPTI, whatever the sites are
   /// @return false: no site has a choice that is worth it
-  [[nodiscard]] bool start(bool bounded, const NoisePrior& noise);
+  [[nodiscard]] bool start(bool by_span, const NoisePrior& noise);
   /// Starts the next passes.
   /// @return false: there are none, it is through
   [[nodiscard]] bool start_next(Experiment& experiment);

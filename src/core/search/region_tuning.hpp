@@ -163,6 +163,10 @@ class RegionTuning {
   ///        it is never kept waiting for a rank that has not spoken
   [[nodiscard]] virtual PassPlan begin_pass(PassId pass, double now, bool bounded = true) = 0;
 
+  /// Passes that are compared as a whole begin on the GPU only when all their work is there: they
+  /// are timed by their span, and the noise of the passes before says nothing of theirs.
+  virtual void hold_passes(bool held) { (void)held; }
+
   /// So many entries came and went, with the winners, without begin_pass being told. Ranks that
   /// found the winners in different entries still mean the same entry by a number.
   virtual void skip_entries(std::uint64_t) {}

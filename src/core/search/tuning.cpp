@@ -71,6 +71,9 @@ void Tuning::keep_default(SiteIndex site) {
 PassPlan Tuning::begin_pass(PassId pass, double now, bool bounded) {
   return engine_->begin_pass(pass, now, bounded);
 }
+void Tuning::hold_passes(bool held) {
+  engine_->hold_passes(held);
+}
 void Tuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
                       std::span<const SiteIndex> failed, double now) {
   engine_->end_pass(pass, launched, failed, now);

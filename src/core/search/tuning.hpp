@@ -39,6 +39,7 @@ class Tuning final : public RegionTuning {
   /// said of them, and the site's known config is no winner to be kept.
   void keep_default(SiteIndex site);
   [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
+  void hold_passes(bool held) override;
   void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now) override;
   void add_result(const PassResult& result, double now) override;

@@ -34,6 +34,7 @@ class Tuning::Engine {
                      Rejection why);
   void keep_default(SiteIndex index);
   PassPlan begin_pass(PassId id, double now, bool bounded);
+  void hold_passes(bool held) { held_ = held; }
   void end_pass(PassId id, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now);
   void add_result(const PassResult& result, double now);
@@ -116,6 +117,7 @@ class Tuning::Engine {
 
   Stage stage_ = Stage::Table;
   bool bounded_ = true;  ///< the program makes the entries
+  bool held_ = false;    ///< passes that are compared are
   Refinement refinement_;
   Confirmation confirmation_;
   Experiment experiment_;  ///< of either

@@ -177,7 +177,7 @@ void Tuning::Engine::finish_table() {
   settle_sites(true);
   const bool in_pieces = options_.confirm && std::ranges::any_of(sites_, &TuningSite::in_pieces);
   if ((options_.refine || in_pieces) && !budget_.is_spent(false) &&
-      refinement_.start(bounded_, region_noise())) {
+      refinement_.start(bounded_ || held_, held_ ? NoisePrior{} : region_noise())) {
     enter(Stage::Refine);
     if (!refinement_.start_next(experiment_)) finish_refine();
   } else {

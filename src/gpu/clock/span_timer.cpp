@@ -9,18 +9,6 @@ namespace {
 // An entry whose end never comes (a stream that waits for the host) must not pile up entries.
 constexpr std::size_t max_pending = 1024;
 
-CUstream cuda(StreamHandle stream) {
-  return static_cast<CUstream>(stream);
-}
-
-bool is_per_thread(StreamHandle stream) {
-  return cuda(stream) == CU_STREAM_PER_THREAD;
-}
-
-bool is_default(StreamHandle stream) {
-  return is_per_thread(stream) || cuda(stream) == CU_STREAM_LEGACY;
-}
-
 }  // namespace
 
 void EventSpanTimer::begin(std::uint64_t tag, StreamHandle stream) noexcept {
@@ -45,37 +33,35 @@ void EventSpanTimer::touch(StreamHandle stream) noexcept {
 }
 
 void EventSpanTimer::add(StreamHandle handle, bool work_is_issued) {
-  const auto self = is_per_thread(handle) ? std::this_thread::get_id() : std::thread::id{};
-  const CUcontext own = is_default(handle) ? context_of(driver_, cuda(handle)) : nullptr;
-  auto stream = std::ranges::find_if(entry_.streams, [&](const Stream& one) {
-    return one.handle == handle && one.thread == self && one.context == own;
-  });
+  const UsedStream used(driver_, handle);
+  auto stream = std::ranges::find(entry_.streams, used, &Stream::used);
   if (stream == entry_.streams.end()) {
-    const CUcontext context = own != nullptr ? own : context_of(driver_, cuda(handle));
+    const CUcontext context =
+        used.context != nullptr ? used.context : context_of(driver_, used.get());
     const bool known = std::ranges::any_of(
         entry_.starts, [&](const PooledEvent& start) { return start.context == context; });
     if (!known) {
-      const PooledEvent start = pool_.record(cuda(handle));
+      const PooledEvent start = pool_.record(used.get());
       if (!start) {
         entry_.valid = false;
         return;
       }
       entry_.starts.push_back(start);
     }
-    stream = entry_.streams.insert(entry_.streams.end(), Stream{handle, self, own, {}, false});
+    stream = entry_.streams.insert(entry_.streams.end(), Stream{used, {}, false});
   }
   stream->recorded = false;
   // end() may be called on another thread, from which this stream cannot be reached.
-  if (work_is_issued && is_per_thread(handle)) record_end(*stream);
+  if (work_is_issued && used.is_per_thread()) record_end(*stream);
 }
 
 void EventSpanTimer::record_end(Stream& stream) {
   if (stream.recorded) return;
-  const CurrentContext current(driver_, stream.context);
+  const CurrentContext current(driver_, stream.used.context);
   if (stream.end) {
-    stream.recorded = pool_.record_again(stream.end, cuda(stream.handle));
+    stream.recorded = pool_.record_again(stream.end, stream.used.get());
   } else {
-    stream.end = pool_.record(cuda(stream.handle));
+    stream.end = pool_.record(stream.used.get());
     stream.recorded = static_cast<bool>(stream.end);
   }
   if (!stream.recorded) entry_.valid = false;
@@ -86,7 +72,7 @@ void EventSpanTimer::end() noexcept {
   inside_ = false;
   try {
     for (Stream& stream : entry_.streams) {
-      if (!is_per_thread(stream.handle) || stream.thread == std::this_thread::get_id()) {
+      if (!stream.used.is_per_thread() || stream.used.thread == std::this_thread::get_id()) {
         record_end(stream);
       } else if (!stream.recorded) {
         entry_.valid = false;
@@ -186,18 +172,18 @@ void EventSpanTimer::collect(std::vector<Span>& spans) {
 void EventSpanTimer::forget_stream(StreamHandle handle) noexcept {
   if (!inside_) return;
   for (Stream& stream : entry_.streams) {
-    if (stream.handle == handle) record_end(stream);
+    if (stream.used.handle == handle) record_end(stream);
   }
   // Another stream may get the same handle: what was recorded stays, under no name.
   for (Stream& stream : entry_.streams) {
-    if (stream.handle != handle) continue;
+    if (stream.used.handle != handle) continue;
     try {
       entry_.ends.push_back(stream.end);
     } catch (...) {
       entry_.valid = false;
     }
   }
-  std::erase_if(entry_.streams, [&](const Stream& stream) { return stream.handle == handle; });
+  std::erase_if(entry_.streams, [&](const Stream& stream) { return stream.used.handle == handle; });
 }
 
 void EventSpanTimer::forget_context(CUcontext context) noexcept {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <thread>
 #include <vector>
 
 #include "core/trials/timer.hpp"
 #include "gpu/clock/event_pool.hpp"
+#include "gpu/clock/used_stream.hpp"
 
 namespace contextune::gpu {
 
@@ -31,12 +31,9 @@ class EventSpanTimer final : public SpanTimer {
   void forget_context(CUcontext context) noexcept;
 
  private:
-  /// A stream within an entry. A default stream is another one in every context, and the per-thread
-  /// one also in every thread.
+  /// A stream within an entry.
   struct Stream {
-    StreamHandle handle = nullptr;
-    std::thread::id thread;
-    CUcontext context = nullptr;  ///< of a default stream
+    UsedStream used;
     PooledEvent end;
     bool recorded = false;  ///< `end` stands behind all work that was issued so far
   };

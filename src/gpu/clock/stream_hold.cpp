@@ -1,5 +1,6 @@
 #include "gpu/clock/stream_hold.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <chrono>
@@ -78,6 +79,7 @@ bool StreamHold::begin(double most_seconds) noexcept {
   }
   const std::lock_guard lock(state.mutex);
   assert(!state.is_held);
+  held_.clear();
   state.reached = reached;
   if (!state.is_watched) {
     try {
@@ -97,11 +99,18 @@ bool StreamHold::begin(double most_seconds) noexcept {
 
 bool StreamHold::add(StreamHandle handle) noexcept {
   const State& state = *state_;
-  const auto stream = static_cast<CUstream>(handle);
+  const UsedStream used(driver_, handle);
+  if (std::ranges::find(held_, used) != held_.end()) return true;
+  const CUstream stream = used.get();
   // Beyond its limit there is nothing to wait for.
   if (state.reached == nullptr || driver_.cuStreamWaitValue32 == nullptr ||
       driver_.cuStreamWaitValue32(stream, reinterpret_cast<CUdeviceptr>(state.reached),
                                   state.number, CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
+    return false;
+  }
+  try {
+    held_.push_back(used);
+  } catch (const std::exception&) {  // no memory: the memsets would come once more
     return false;
   }
   for (int i = 0; i < num_memsets && filled_ != 0; ++i)

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/trials/timer.hpp"
+#include "gpu/clock/used_stream.hpp"
 #include "gpu/driver/driver.hpp"
 
 namespace contextune::gpu {
@@ -26,8 +28,8 @@ class StreamHold {
 
   /// A hold begins, of no stream yet. False: there is no memory or no thread for it.
   [[nodiscard]] bool begin(double most_seconds) noexcept;
-  /// What is submitted to the stream from now on waits. The stream is not being captured. False:
-  /// the driver refuses, and nothing waits.
+  /// What is submitted to the stream from now on waits; once for each stream of a hold. The stream
+  /// is not being captured. False: the driver refuses, and nothing waits.
   [[nodiscard]] bool add(StreamHandle stream) noexcept;
   /// It ends, if there is one. False: its time limit was over before.
   bool release() noexcept;
@@ -40,8 +42,9 @@ class StreamHold {
   struct State;
 
   const Driver& driver_;
-  CUcontext context_ = nullptr;  ///< that gave the memory
-  CUdeviceptr filled_ = 0;       ///< by the memsets; 0: there is no memory for them
+  CUcontext context_ = nullptr;   ///< that gave the memory
+  CUdeviceptr filled_ = 0;        ///< by the memsets; 0: there is no memory for them
+  std::vector<UsedStream> held_;  ///< that wait
   const std::shared_ptr<State> state_;
 };
 

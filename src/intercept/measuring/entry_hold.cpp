@@ -12,9 +12,6 @@ namespace {
 // Launches of a GPU that is never kept waiting follow one another at once.
 constexpr double least_idle_share = 0.05;
 
-// A longer entry is made of much work, and little of it is lost to one launch that comes late.
-constexpr double most_host_seconds = 0.05;
-
 // The time limit: a host that was interrupted is not taken for a body that waits.
 constexpr double times_as_long = 4;
 constexpr double least_limit_seconds = 5e-3;
@@ -28,13 +25,19 @@ void EntryHold::heard(const PassRecord& entry) noexcept {
 }
 
 void EntryHold::begin_entry() noexcept {
-  if (std::exchange(is_held_, false)) (void)hold_->release();  // the entry before was dropped
-  is_due_ = false;
+  drop_entry();
   begin_ = now_seconds();
 }
 
+void EntryHold::drop_entry() noexcept {
+  if (std::exchange(is_held_, false)) (void)hold_->release();
+  is_due_ = is_first_run_ = false;
+}
+
 void EntryHold::time_entry() noexcept {
-  is_due_ = allowed_ && !refused_ && waits_for_host_ && host_seconds_ <= most_host_seconds;
+  is_due_ = is_wanted();
+  is_first_run_ = is_due_ && twice_ && !once_only_;
+  has_two_runs_ = is_first_run_;
 }
 
 void EntryHold::touch(StreamHandle stream) noexcept {
@@ -44,8 +47,9 @@ void EntryHold::touch(StreamHandle stream) noexcept {
       if (hold_ == nullptr) hold_ = make_();
     } catch (const std::exception&) {  // no memory
     }
-    is_held_ = hold_ != nullptr &&
-               hold_->begin(std::max(least_limit_seconds, times_as_long * host_seconds_));
+    const double seconds = has_two_runs_ ? 2 * host_seconds_ : host_seconds_;
+    is_held_ =
+        hold_ != nullptr && hold_->begin(std::max(least_limit_seconds, times_as_long * seconds));
   }
   if (!is_held_ || !hold_->add(stream)) refuse();
 }
@@ -56,14 +60,20 @@ void EntryHold::end_entry() noexcept {
     return;
   }
   overruns_ = hold_->release() ? 0 : overruns_ + 1;
+  is_first_run_ = false;
   if (overruns_ < most_overruns) return;
+  if (has_two_runs_) {  // perhaps whoever repeats the body waits, and not the body
+    once_only_ = true;
+    overruns_ = 0;
+    return;
+  }
   refusal_ = true;
   refuse();
 }
 
 void EntryHold::refuse() noexcept {
   refused_ = true;
-  is_due_ = is_held_ = false;
+  is_due_ = is_first_run_ = is_held_ = false;
   hold_.reset();  // which lets go what is held
 }
 

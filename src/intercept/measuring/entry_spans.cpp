@@ -28,6 +28,7 @@ void EntrySpans::touch(PassRecord& entry, StreamHandle stream, bool issued) noex
   const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
   const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
   if (!known && !issued) hold_.touch(stream);
+  if (hold_.is_first_run()) return;
   if (!entry.span_open) {
     entry.span_open = true;
     timer_->begin(static_cast<std::uint64_t>(entry.pass), stream);

@@ -27,6 +27,8 @@ class EntrySpans {
   /// entry's span with the first.
   void touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept;
   void end_entry(const PassRecord& entry) noexcept;
+  /// It ends, and gives no time.
+  void drop_entry() noexcept { hold_.drop_entry(); }
   [[nodiscard]] EntryHold& hold() noexcept { return hold_; }
   /// Those whose work has ended; valid until the next call.
   [[nodiscard]] std::span<const SpanTimer::Span> collect();

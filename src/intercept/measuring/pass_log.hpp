@@ -47,7 +47,10 @@ class PassLog {
   [[nodiscard]] PassRecord* entry() const noexcept { return entry_.get(); }
   /// It ends: all its work was issued. Null: there is none.
   [[nodiscard]] std::unique_ptr<PassRecord> close();
-  void drop_entry() noexcept { entry_.reset(); }
+  void drop_entry() noexcept {
+    spans_.drop_entry();
+    entry_.reset();
+  }
 
   /// The entry under way is timed as a whole.
   void time_entry() { spans_.want(measurement_); }

@@ -169,13 +169,18 @@ bool TunedRegion::synchronise() {
 }
 
 bool TunedRegion::begin_pass() noexcept {
-  services().measurement.cupti().release_when_idle();
+  const bool runs_again = search_.is_to_run_again();
+  if (!runs_again) services().measurement.cupti().release_when_idle();
   if (finished() && !table_.has_builds()) {
     body_ranks_.leave();
     return false;
   }
   if (!body_ranks_.may_repeat()) return false;
   if (this_thread().is_in(this) || !entries().claim()) return false;
+  if (runs_again && search_.run_again()) {
+    entries().begin_on_thread(RegionEntries::api_mark, true);
+    return true;
+  }
   const OwnArithmetic arithmetic;
   bool counts = false;
   switch (body_ranks_.come()) {
@@ -190,7 +195,7 @@ bool TunedRegion::begin_pass() noexcept {
   }
   try {
     table_.finish_builds();
-    search_.may_hold_entries(!services().ranks.may_have_others());
+    search_.may_hold_entries(!services().ranks.may_have_others(), !flush_l2_);
     const auto begins = [this] {
       return !services().captures.any() && search_.begin_waiting([this] {
         const bool idle = synchronise();

@@ -49,6 +49,7 @@ void Search::settle_all() {
 PassPlan Search::plan_entry(double now, bool bounded) {
   probation_.probe().drop();
   entries_.note_planned();
+  tuning_->hold_passes(passes_.hold().is_wanted());
   const PassPlan plan = tuning_->begin_pass(entries_.next(), now, bounded);
   settle_all();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
@@ -127,14 +128,31 @@ bool Search::begin(double now) {
   return counted;
 }
 
-void Search::may_hold_entries(bool may) {
+void Search::may_hold_entries(bool may, bool twice) {
   const std::lock_guard lock(mutex_);
-  passes_.hold().allow(may);
+  passes_.hold().allow(may, twice);
+}
+
+bool Search::is_to_run_again() {
+  const std::lock_guard lock(mutex_);
+  return passes_.hold().is_first_run();
+}
+
+bool Search::run_again() {
+  const std::lock_guard lock(mutex_);
+  if (!passes_.hold().is_first_run()) return false;
+  passes_.hold().end_first_run();
+  watch_.store(Watch::Span, std::memory_order_release);
+  return true;
 }
 
 void Search::end(double now) {
   if (watch() == Watch::Nothing) return;
   const std::lock_guard lock(mutex_);
+  if (passes_.hold().is_first_run() && !passes_.entry()->spoiled) {
+    watch_.store(Watch::Nothing, std::memory_order_release);
+    return;
+  }
   const std::unique_ptr<PassRecord> record = passes_.close();
   if (record == nullptr) return;
   watch_.store(Watch::Nothing, std::memory_order_release);

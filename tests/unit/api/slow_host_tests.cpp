@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include <simcuda/simcuda.h>
 #include <contextune/contextune.hpp>
@@ -23,6 +25,10 @@ void require(CUresult result) {
 /// The host is busy for longer than any of the kernels takes.
 void be_slow() {
   simcuda_host_work(100e-6);
+}
+
+double number_in(const std::string& line, const std::string& name) {
+  return std::stod(line.substr(line.find(" " + name) + 1 + name.size()));
 }
 
 /// A launch in blocks of the best size, if it is tuned, and another behind it.
@@ -50,6 +56,36 @@ TEST_CASE("A body that the host launches slowly is compared at the GPU's own pac
   CHECK(two.block == 128);
   CHECK(log_lines({"event=confirm", "region=slow ", "verdict=kept"}).size() == 1);
   CHECK(log_lines({"reason=body_waits", "region=slow "}).empty());
+}
+
+TEST_CASE("Configs are not judged by the caches as those before left them", "[region]") {
+  // As if the caches held what another config left: the launch behind takes longer.
+  TwoLaunches two("cached.add");
+  unsigned last = 0;
+  CONTEXTUAL_AUTOTUNE("cached", {.repeatable = true}) {
+    two.tunable();
+    be_slow();
+    const unsigned threads = std::exchange(last, two.block) == two.block ? 128 : 256;
+    require(Program::on().launch("set", two.y, 64, 1.0F, 1, threads));
+  }
+  const auto confirmed = log_lines({"event=confirm", "region=cached ", "verdict=kept"});
+  REQUIRE(confirmed.size() == 1);
+  // 80 thousand cycles become 40. Half of the default's passes follow the winner's, and 40 more
+  // would make the gain a third.
+  CHECK(number_in(confirmed.front(), "gain=") > 0.4);
+}
+
+TEST_CASE("A body between whose runs its work is waited for is held all the same", "[region]") {
+  TwoLaunches two("restored.add");
+  CONTEXTUAL_AUTOTUNE("restored", {.repeatable = true}) {
+    require(cuStreamSynchronize(nullptr));
+    two.tunable();
+    be_slow();
+    require(Program::on().launch("set", two.y, 64, 1.0F, 1, 256));
+  }
+  CHECK(two.block == 128);
+  CHECK(log_lines({"event=confirm", "region=restored ", "verdict=kept"}).size() == 1);
+  CHECK(log_lines({"reason=body_waits", "region=restored "}).empty());
 }
 
 TEST_CASE("A body that waits for its own work goes on, and is compared as it is", "[region]") {

@@ -63,6 +63,29 @@ TEST_CASE("A site judged on the region keeps its default in the table and is cho
   CHECK(region.recorder.winner_of(1)->reason == WinnerReason::Region);
 }
 
+TEST_CASE("Passes that are held are compared by their span, and by a noise of their own",
+          "[refine]") {
+  FakeRegion region(TuningOptions{});
+  region.noise = 0.15;  // of the host, in the table
+  region.sites.push_back({"a", {10e-6, 8e-6, 8.1e-6, 8.2e-6}});
+  region.region_time = [](const Configs& c) {
+    const double seconds[] = {20e-6, 18.4e-6, 18e-6, 18.3e-6};
+    return seconds[c[0]];
+  };
+  std::size_t compared = 0;
+  while (region.tuning.progress().stage != Stage::Confirm && !region.tuning.finished()) {
+    region.tuning.hold_passes(true);
+    const PassPlan plan = region.FakeProgram::entry(false);
+    if (plan.stage != Stage::Refine) continue;
+    region.noise = 0.01;
+    CHECK(plan.measure == Measure::Span);
+    ++compared;
+  }
+  CHECK(region.winner(0) == 2);
+  CHECK(compared > 0);
+  CHECK(compared < 25);  // 49 by the noise of the table
+}
+
 TEST_CASE("A config that fails in the refinement is left out and the rest goes on", "[refine]") {
   FakeRegion region(TuningOptions{});
   region.noise = 0.003;

@@ -48,6 +48,24 @@ TEST_CASE("A hold ends by itself, also while the driver waits for what it holds"
   CHECK_FALSE(hold.release());
 }
 
+TEST_CASE("A stream waits once in a hold, the default stream like any other", "[hold]") {
+  static int num_waits = 0;
+  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
+    ++num_waits;
+    return CUDA_SUCCESS;
+  });
+  StreamHold hold(driver);
+  for (int entry = 1; entry <= 2; ++entry) {
+    REQUIRE(hold.begin(60));
+    for (int work = 0; work < 3; ++work) {
+      CHECK(hold.add(CU_STREAM_LEGACY));
+      CHECK(hold.add(stream(1)));
+    }
+    CHECK(hold.release());
+    CHECK(num_waits == 2 * entry);
+  }
+}
+
 TEST_CASE("Whoever holds streams says when they go on", "[hold]") {
   static std::uint32_t waits_for = 0;
   const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t value, unsigned) {
