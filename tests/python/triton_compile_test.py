@@ -2,12 +2,14 @@
 over a driver whose launches go to the simulated one. Skipped where there is no Triton."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
 import unittest.mock
+from concurrent.futures import ThreadPoolExecutor
 
 import contextune
 from simulated import Gpu, clear_logs, lines
@@ -18,7 +20,7 @@ try:
     import triton
     import triton.language as tl
     from triton.backends.compiler import GPUTarget
-    from triton.runtime import _async_compile  # noqa: F401
+    from triton.runtime import _async_compile
     from triton.runtime.driver import driver
 except ImportError:
     print("skipped: there is no Triton for this Python")
@@ -28,6 +30,7 @@ clear_logs()
 gpu = Gpu()
 launched = []
 LARGEST_SHARED = 48 << 10
+LIMIT = 60  # seconds, of what would hang
 
 
 class Utils:
@@ -38,6 +41,9 @@ class Utils:
 
     def load_binary(self, name, binary, shared, device):
         return 1, name, 32, 0, 1024
+
+    def unload_module(self, module):
+        pass
 
 
 class Launcher:
@@ -79,11 +85,19 @@ def configs(*warps):
     return [triton.Config({"BLOCK": 1024}, num_warps=number) for number in warps]
 
 
-@triton.autotune(configs(8, 4, 2), key=["n"])
-@triton.jit
 def fill(y, n, BLOCK: tl.constexpr):
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y + index, 1.0, mask=index < n)
+
+
+def fill_too(y, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + index, 2.0, mask=index < n)
+
+
+def autotuned(function, *warps):
+    """Anew, as nothing of it is compiled."""
+    return triton.autotune(configs(*warps), key=["n"])(triton.jit(function))
 
 
 @triton.autotune([triton.Config({"ROWS": rows}, num_warps=warps) for rows, warps in
@@ -112,24 +126,84 @@ class Compile(unittest.TestCase):
         return contextune.contextual_autotune(name=self.id().rsplit(".", 1)[-1], confirm=False,
                                               refine=False)(body)
 
-    def test_all_configs_are_compiled_in_parallel_before_the_first_launch(self):
-        compilers, as_usual = set(), triton.compiler.compile
+    def compilers(self, before):
+        """Compilers of kernels that are new, each of which calls this with its kernel's name and threads."""
+        as_usual = triton.compiler.compile
 
-        def compile_slowly(*args, **kwargs):
-            compilers.add(threading.get_ident())
+        def compile_after(source, *args, **kwargs):
+            before(source.name, 32 * kwargs["options"]["num_warps"])
+            return as_usual(source, *args, **kwargs)
+
+        return unittest.mock.patch("triton.compiler.compile", compile_after)
+
+    def test_all_configs_are_compiled_in_parallel_before_the_second_launch(self):
+        threads, tuner = set(), autotuned(fill, 8, 4, 2)
+
+        def compile_slowly(name, config):
+            threads.add(threading.get_ident())
             self.assertEqual(launched, [])
             time.sleep(0.2)  # so that one thread does not take all of them
-            return as_usual(*args, **kwargs)
 
-        with unittest.mock.patch("triton.compiler.compile", compile_slowly):
-            self.region(lambda: fill[(8,)](self.y, 1000))()
-        self.assertEqual(len(compilers), min(3, len(os.sched_getaffinity(0))))
-        self.assertNotIn(threading.get_ident(), compilers)
+        with self.compilers(compile_slowly):
+            self.region(lambda: tuner[(8,)](self.y, 1000))()
+        self.assertGreaterEqual(len(threads), min(3, len(os.sched_getaffinity(0))))
         self.assertEqual(launched[:24], 8 * [256] + 8 * [128] + 8 * [64])
-        self.assertEqual(fill.best_config.num_warps, 4)
-        self.assertEqual([config.num_warps for config in fill.cache.values()], [4])
-        fill[(8,)](self.y, 1000)
+        self.assertEqual(tuner.best_config.num_warps, 4)
+        self.assertEqual([config.num_warps for config in tuner.cache.values()], [4])
+        tuner[(8,)](self.y, 1000)
         self.assertEqual(launched[-1], 128)
+        for thread in threading.enumerate():  # they are threads of the program, for others who count those
+            if thread.name.startswith("contextune"):
+                thread.join(LIMIT)
+                self.assertFalse(thread.is_alive())
+
+    def test_kernels_of_a_region_are_compiled_beside_each_other(self):
+        first, second = autotuned(fill, 8, 4, 2), autotuned(fill_too, 8, 4, 2)
+        is_second_begun, compiled = threading.Event(), []
+
+        def compile_in_turn(name, config):
+            if name == "fill_too":
+                is_second_begun.set()
+            elif config != 256:  # of the first kernel all but its default
+                self.assertTrue(is_second_begun.wait(LIMIT))
+                compiled.append(len(launched))
+
+        def body():
+            first[(8,)](self.y, 1000)
+            second[(8,)](self.y, 1000)
+
+        with self.compilers(compile_in_turn):
+            self.region(body)()
+        self.assertEqual(len(compiled), 2)
+        self.assertGreaterEqual(min(compiled), 1)  # the first kernel's first launch has waited for neither
+        self.assertEqual([one.best_config.num_warps for one in (first, second)], [4, 4])
+
+    def test_a_second_launch_in_one_run_waits_for_all(self):
+        tuner, compiled = autotuned(fill, 8, 4, 2), []
+
+        def body():
+            tuner[(8,)](self.y, 1000)
+            tuner[(8,)](self.y, 1000)
+            self.assertEqual(sorted(compiled), [64, 128, 256])
+
+        with self.compilers(lambda name, config: (time.sleep(0.1), compiled.append(config))):
+            self.region(body)()
+
+    def test_a_default_that_cannot_run_leaves_its_place_to_the_next_in_order_not_in_time(self):
+        tuner, is_last_compiled = autotuned(fill, 16, 8, 4), threading.Event()
+
+        def compile_backwards(name, config):
+            if config == 512:
+                raise ValueError("no such layout")
+            if config == 128:
+                is_last_compiled.set()
+            elif len(os.sched_getaffinity(0)) > 1:
+                is_last_compiled.wait(LIMIT)
+
+        with self.compilers(compile_backwards):
+            self.region(lambda: tuner[(8,)](self.y, 1000))()
+        self.assertEqual(list(dict.fromkeys(launched)), [256, 128])
+        self.assertTrue(lines("num_warps=16", "ValueError: no such layout"))
 
     def test_a_config_that_needs_more_shared_memory_than_there_is_is_a_failed_config(self):
         self.region(lambda: turn[(1,)](self.y, 64))()
@@ -140,6 +214,80 @@ class Compile(unittest.TestCase):
     def test_a_kernel_that_does_not_compile_raises_what_triton_raises(self):
         with self.assertRaisesRegex(triton.compiler.CompilationError, "unknown_name"):
             self.region(lambda: wrong[(8,)](self.y, 1000))()
+
+    def test_a_failure_that_triton_was_told_of_first_is_told_of_here_too(self):
+        tuner = autotuned(fill, 8, 4)
+
+        def fail(name, config):
+            if config == 128:
+                raise ValueError("no such layout")
+
+        def body():
+            tuner[(8,)](self.y, 1000)
+            if len(launched) == 1:
+                with self.assertRaisesRegex(ValueError, "no such layout"):
+                    tuner.fn[(8,)](self.y, 1000, BLOCK=1024, num_warps=4)
+
+        with self.compilers(fail):
+            self.region(body)()
+        self.assertEqual(set(launched), {256})
+        self.assertTrue(lines(self.id().rsplit(".", 1)[-1], "ValueError: no such layout"))
+
+    def test_who_compiles_in_parallel_by_triton_s_own_means_does_so_in_a_region_too(self):
+        tuner, names = autotuned(fill, 8, 4, 2), []
+        with ThreadPoolExecutor(2, thread_name_prefix="caller") as threads, \
+                self.compilers(lambda *_: names.append(threading.current_thread().name)), \
+                _async_compile.AsyncCompileMode(threads):
+            self.region(lambda: tuner[(8,)](self.y, 1000))()
+        self.assertEqual([name.partition("_")[0] for name in names], 3 * ["caller"])
+        self.assertEqual(tuner.best_config.num_warps, 4)
+
+    def test_a_triton_that_compiles_one_at_a_time_does_so_before_the_first_launch(self):
+        tuner, threads = autotuned(fill, 8, 4, 2), []
+
+        def compile_here(name, config):
+            self.assertEqual(launched, [])
+            threads.append(threading.get_ident())
+
+        with unittest.mock.patch.dict(sys.modules, {_async_compile.__name__: None}), \
+                self.compilers(compile_here):
+            self.region(lambda: tuner[(8,)](self.y, 1000))()
+        self.assertEqual(threads, 3 * [threading.get_ident()])
+        self.assertEqual(tuner.best_config.num_warps, 4)
+
+    def test_the_end_of_the_process_waits_for_what_is_being_compiled_only(self):
+        program = """
+import atexit, os, threading, time
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])  # so that one thread compiles
+import triton_compile_test as test
+
+def compile_at_the_end(name, config):
+    os.write(1, b"%d " % config)
+    while config == 64 and threading.main_thread().is_alive():
+        time.sleep(0.01)
+
+tuner, y = test.autotuned(test.fill, 4, 2, 8, 1), test.gpu.tensor(1000)
+
+def body():
+    tuner[(8,)](y, 1000)
+    raise KeyError("body")
+
+test.Compile().compilers(compile_at_the_end).start()
+try:
+    test.Compile().region(body)()
+except KeyError:
+    # By Triton itself: a config that no thread will compile any more.
+    atexit.register(lambda: tuner.fn[(8,)](y, 1000, BLOCK=1024, num_warps=1))
+"""
+        with tempfile.TemporaryDirectory() as logs:
+            environment = os.environ | {"CONTEXTUNE_LOG_DIR": logs, "PYTHONPATH": os.pathsep.join(
+                filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))}
+            ended = subprocess.run([sys.executable, "-c", program], text=True, stdout=subprocess.PIPE,
+                                   timeout=LIMIT, env=environment)
+        self.assertEqual(ended.returncode, 0)
+        compiled = ended.stdout.split()
+        self.assertEqual(compiled[-1], "32")
+        self.assertLessEqual(set(compiled), {"128", "64", "32"})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from contextune._errors import Error, warn_once
 from contextune._library import encode, encode_all
 from contextune._name import name_of
 from contextune._text import config_text, part_text, quoted
-from contextune._triton_compile import compile_all, text_of_compilation
+from contextune._triton_compile import Compilation, text_of_compilation
 from contextune._triton_library import FAILED, MEASURED, UNSETTLED, UNTUNED, Pruned, Timing, Tunables
 
 _type_text = functools.lru_cache(maxsize=1024)(str)
@@ -29,11 +29,19 @@ class TritonProblem:
     tunable: int = 0
     number: int = UNTUNED
     failures: dict[int, str] = field(default_factory=dict)  #: of those that cannot be launched
+    compilation: Compilation | None = None  #: of configs that no launch has waited for
     is_published: bool = False  #: Triton has its winner
 
     @property
     def default(self) -> int:
         return self.kept[0]
+
+    def finish_compilation(self) -> None:
+        """Before any launch but that of the default which meets it."""
+        if self.compilation is not None:
+            failures = self.compilation.finish()
+            self.failures = {number: text_of_compilation(error) for number, error in failures.items()}
+            self.compilation = None
 
 
 class TritonKernel:
@@ -80,8 +88,8 @@ class TritonKernel:
              kwargs: dict[str, Any]) -> TritonProblem | None:
         """The problem of a key that was not seen before; None where there is nothing to tune.
 
-        Prunes the configs and compiles those that are left. Raises what Triton's launch would raise: of
-        pruning, and where no config can run.
+        Prunes the configs and begins to compile those that are left, of which it waits for the default.
+        Raises what Triton's launch would raise: of pruning, and where no config can run.
         """
         kept = self._pruned(args, kwargs)
         problem = None
@@ -164,12 +172,11 @@ class TritonKernel:
                 config.pre_hook({**named, **kwargs, **parameters})
             return tuner.fn.run(*args, **compile_only, **parameters)
 
-        failures = compile_all(problem.kept, start)
-        if len(failures) == len(problem.kept):
-            raise failures[problem.default]
-        problem.failures = {number: text_of_compilation(error) for number, error in failures.items()}
-        # The default is one that runs. The others stay in their order, which ranks have to agree on.
-        default = next(number for number in problem.kept if number not in failures)
+        problem.compilation = compilation = Compilation(problem.kept, start)
+        default = compilation.first_that_runs()
+        if default is None:
+            raise compilation.failures[problem.default]
+        # The others stay in their order, which ranks have to agree on.
         problem.kept.sort(key=lambda number: number != default)
 
     def _keep(self, problem: TritonProblem) -> bool:

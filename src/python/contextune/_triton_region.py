@@ -86,6 +86,8 @@ class TritonRegion:
         problem = kernel.problems[key]
         if problem is None:
             return as_usual(tuner, *args, **kwargs)
+        if problem.compilation is not None:
+            problem.finish_compilation()
         if not problem.is_published:
             self._of_trials().tuned[problem] = kernel
         return self._run(problem, named, tuner, args, kwargs)
@@ -99,6 +101,8 @@ class TritonRegion:
         problem = kernel.meet(key, named, args, kwargs) if is_new else kernel.problems[key]
         if problem is None:
             return as_usual(tuner, *args, **kwargs)
+        if not is_new:
+            problem.finish_compilation()  # here, so that no launch that is timed waits for it
         self._of_trials().prepare(kernel, problem, is_new, named, tuner, kwargs)
         return self._run(problem, named, tuner, args, kwargs)
 
@@ -118,6 +122,8 @@ class TritonRegion:
         library, call = self._tunables, Call()
         pointer = ctypes.byref(call)
         number = library.tunable_begin(problem.tunable, problem.number, pointer)
+        if problem.compilation is not None and number != problem.default:  # a winner from the store
+            self._finish_compilation(problem, pointer)
         why = problem.failures.get(number)
         if why is None:
             has_ended = False
@@ -139,6 +145,13 @@ class TritonRegion:
             self._failed(pointer, why)
         default = problem.default
         return run_config(tuner, problem.configs[default], problem.parameters[default], named, args, kwargs)
+
+    def _finish_compilation(self, problem: TritonProblem, call: Any) -> None:
+        try:
+            problem.finish_compilation()
+        except BaseException:  # the user's interruption
+            self._tunables.tunable_end(call, 1)
+            raise
 
     def _failed(self, call: Any, why: str) -> bool:
         """Whether the default is to be launched instead."""
