@@ -26,7 +26,7 @@ gpu = Gpu()
 SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
 
 
-@autotune(SPACE, repeatable=True)
+@autotune(SPACE)
 def at_module(y, block):
     return block
 
@@ -53,7 +53,7 @@ class Autotune(unittest.TestCase):
         return block
 
     def tuned(self, space=SPACE, key=lambda y, *_: y.numel(), prune=None, function=None, **more):
-        more = {"repeatable": True, "name": self.name} | more
+        more = {"name": self.name} | more
 
         @autotune(space, key, prune, **more)
         def set_all(y, value=1.0, *, block):
@@ -317,12 +317,12 @@ class Autotune(unittest.TestCase):
             self.assertEqual(self.tuned(function=run, repeatable=False)(self.y), 256)
         self.assertEqual(set(self.y.read()), {1.0})
 
-    def test_without_the_frontend_no_memory_is_seen_and_a_function_has_to_say_that_it_is_repeatable(self):
+    def test_without_the_frontend_no_memory_is_seen_and_a_function_that_is_not_repeatable_keeps_its_default(self):
         with self.assertWarnsRegex(contextune.UntunedWarning, "memory is not seen"):
             self.assertEqual(self.tuned(repeatable=False)(self.y), 256)
         self.assertEqual(self.runs, [256])
 
-    def test_a_function_that_returns_new_memory_is_tuned_where_it_says_that_it_is_repeatable(self):
+    def test_a_function_that_returns_new_memory_is_tuned_where_it_is_repeatable(self):
         def run(y, block):
             new = gpu.tensor(*y.shape)
             gpu.launch("set", block, new, 1.0)
@@ -331,15 +331,15 @@ class Autotune(unittest.TestCase):
         with self.assertWarns(contextune.UntunedWarning):
             new, block = self.tuned(function=run, repeatable=False)(self.y)
         self.assertEqual((set(new.read()), block), ({1.0}, 256))
-        self.name += "_said"
-        new, block = self.tuned(function=run, repeatable=True)(self.y)
+        self.name += "_repeatable"
+        new, block = self.tuned(function=run)(self.y)
         self.assertEqual((set(new.read()), block), ({1.0}, 128))
 
     def test_a_method_is_tuned_with_its_object(self):
         test = self
 
         class Model:
-            @autotune(SPACE, lambda self, y: y.numel(), name=test.name, repeatable=True)
+            @autotune(SPACE, lambda self, y: y.numel(), name=test.name)
             def step(self, y, block):
                 return self, test.set(y, 1.0, block)
 
@@ -425,7 +425,7 @@ class Autotune(unittest.TestCase):
                 time.sleep(0.001)
                 gpu.launch("set", block, y, 1.0)
 
-            tuned = contextune.autotune({"block": [256, 128]}, repeatable=True, n_repeat=10000)(run)
+            tuned = contextune.autotune({"block": [256, 128]}, n_repeat=10000)(run)
             choice = contextune.Choice("choice", buffers=lambda y: y)
             choice.add("one")(lambda y: run(y, 64))
             choice.add("other")(lambda y: run(y, 128))

@@ -57,7 +57,7 @@ class Captures(unittest.TestCase):
         self.assertEqual(self.blocks, [128])
 
     def test_a_function_runs_its_default_and_later_its_winner(self):
-        @contextune.autotune({"block": BLOCKS}, name=self.name, repeatable=True)
+        @contextune.autotune({"block": BLOCKS}, name=self.name)
         def function(block):
             return self.launch(block)
 

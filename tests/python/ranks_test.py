@@ -28,7 +28,7 @@ gpu = Gpu()
 y = gpu.tensor(1000)
 SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
 
-@contextune.autotune(SPACE, lambda y: y.numel(), name="scale", repeatable=True)
+@contextune.autotune(SPACE, lambda y: y.numel(), name="scale")
 def scale(y, block):
     if rank == 1 and block == 128:
         gpu.launch("set", 256, y, 1.0)

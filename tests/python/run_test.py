@@ -49,12 +49,34 @@ def scale(y, block):
 
 print(scale(y))
 
-@contextune.autotune([{"block": 256}, {"block": 128}])
-def unsaid(y, block):
+@contextune.autotune([{"block": 256}, {"block": 128}], repeatable=False)
+def recorded(y, block):
     gpu.launch("set", block, y, 1.0)
     return block
 
-print(unsaid(y))
+print(recorded(y))
+"""
+
+THREADED = """
+import threading
+from contextune import autotune, to_hashable
+from simulated import Gpu
+
+gpu, ends = Gpu(), threading.Event()
+thread = threading.Thread(target=ends.wait)  # PyTorch has such threads, too
+thread.start()
+x = gpu.tensor(1000)
+
+def of_blocks(**options):
+    @autotune([{"block": b} for b in (256, 128, 64)], lambda x: to_hashable(x), **options)
+    def scale(x, block):
+        gpu.launch("set", block, x, 1.0)
+        return block
+
+    return scale
+
+print(of_blocks()(x), of_blocks(name="recorded", repeatable=False)(x))
+ends.set()
 """
 
 
@@ -86,6 +108,11 @@ class Run(unittest.TestCase):
         (site,) = [one for one in region["sites"] if one["name"] == "set"]
         self.assertIn("block=128", site["configs"][str(site["winner"]["config"])])
 
+    def test_a_function_is_tuned_in_a_process_with_other_threads(self):
+        (self.folder / "program.py").write_text(THREADED)
+        lines = self.run_program(sys.executable, "-m", "contextune", "run", "--quiet", "--")
+        self.assertEqual(lines, ["128 256"])
+
     def test_the_same_program_without_the_command_tunes_what_it_declares_itself(self):
         self.assertEqual(self.run_program(), ["False {5.0} TUNABLES", "['fast']", "128", "256"])
 
@@ -102,7 +129,7 @@ class Run(unittest.TestCase):
     def test_a_second_run_starts_with_the_winners_of_the_first(self):
         self.environment |= {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": str(self.folder / "store")}
         first, second = self.trials("first"), self.trials("second")
-        for name in "decode", "choice sum", "unsaid{}":
+        for name in "decode", "choice sum", "recorded{}":
             self.assertGreater(first[name], second.get(name, 0), name)
 
     def test_a_function_whose_code_has_changed_is_tuned_again(self):
@@ -112,7 +139,7 @@ class Run(unittest.TestCase):
         program.write_text(program.read_text().replace('gpu.launch("set", block, y, 1.0)\n',
                                                        'gpu.launch("set", block, y, 2.0)\n'))
         second = self.trials("second")
-        self.assertEqual(first["unsaid{}"], second["unsaid{}"])
+        self.assertEqual(first["recorded{}"], second["recorded{}"])
         self.assertGreater(first["scale{key=1000}"], second.get("scale{key=1000}", 0))
 
     def trials(self, folder):

@@ -286,19 +286,20 @@ def _named(parameters: Iterable[str]) -> str:
 
 def autotune(config_space: Any, key_fn: Callable[..., Any] | None = None,
              prune_fn: Callable[..., bool] | None = None, *, name: str | None = None,
-             n_warmup: int = 5, n_repeat: int = 10, restore: Any = None, repeatable: bool = False,
+             n_warmup: int = 5, n_repeat: int = 10, restore: Any = None, repeatable: bool = True,
              allow_override: bool = False, size: Callable[..., int] | None = None,
              buckets: str = "pow2", unseen: str = "tune", nearest_within: int = 4,
              **options: Option) -> Callable[[Callable[..., R]], AutotunedFunction[R]]:
     """Makes a function of one that has configs, and finds the best for each key.
 
-        @autotune([{"block": b} for b in (128, 64, 256)], lambda x: to_hashable(x), repeatable=True)
+        @autotune([{"block": b} for b in (128, 64, 256)], lambda x: to_hashable(x))
         def scale(x, block): ...
 
         scale(x)
 
     A call with a new key runs the function again and again, with each config, keeps the winner if it is
     shown to be faster than the default, and gives the value of one more run. Later calls run the winner.
+    A function that changes what it reads says `restore=` or `repeatable=False`.
     Inside a region that is tuned, the function takes part in its passes instead.
 
     Args:
@@ -312,9 +313,10 @@ def autotune(config_space: Any, key_fn: Callable[..., Any] | None = None,
         n_warmup: Runs of each config that do not count.
         n_repeat: Runs of each config that do.
         restore: How to undo a run, where a second one does not leave the same, as contextual_autotune().
-        repeatable: Running the function several times leaves the same as running it once. Where neither
-            this nor `restore` is said, the default is run twice, and kept with a warning unless that is
-            seen to leave the same in device memory. Under `contextune run` memory is seen; functions that
+        repeatable: Running the function several times leaves the same as running it once, or `restore`
+            makes it so. Where it is False and there is no `restore`, the default is run twice, and kept
+            with a warning unless that is seen to leave the same in device memory. Memory is seen under
+            `contextune run`, if no other thread may use the GPU, as those of PyTorch may. Functions that
             return new tensors do not leave the same.
         allow_override: Calls may set parameters of the configs by name.
         size: The size of a call's problem, a whole number: sizes in one of `buckets` are one problem.
