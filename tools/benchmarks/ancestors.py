@@ -4,11 +4,14 @@ Triton kernels.
     tools/bench ancestors PATH/TO/triton_dist/autotuner.py
 
 The region is an axpy (12 configs) and a softmax of rows (5 configs) over 4096 x 1024 floats, with n_warmup 3 and
-n_repeat 5. Both tune it in turns, in one process: first from nothing, so that all configs are compiled in each
-tuning, and then with compiled kernels. Told of each tuning are its passes (runs of the body), milliseconds, and what it chose. Then all 60 pairs of configs take turns in a
-process without either tuner: the region takes from the start of the axpy to the end of the softmax, by CUPTI (of
-torch.profiler), in the median of the rounds. Only on a GPU. The ancestor's file is of its own project, and no part of
-this one."""
+n_repeat 5. Both tune it in turns, in one process, in three states: from nothing, so that each tuning compiles all
+configs; from Triton's disk cache, so that each tuning loads what was compiled before; and with kernels that the process
+has loaded. Told of each tuning are its passes (runs of the body), milliseconds, and what it chose.
+
+Before, a process without either tuner times all 60 pairs of configs, by CUPTI (of torch.profiler), from the start of
+the axpy to the end of the softmax. The GPU never waits for the host, and each pair runs many times in a row, as the pair
+before leaves the L2 cache another way. The time of a pair is the median of all rounds. Only on a GPU. The ancestor's
+file is of its own project, and no part of this one."""
 
 import argparse
 import contextlib
@@ -17,6 +20,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -33,6 +37,9 @@ FACTOR = 2.0
 AXPY = [{"BLOCK": block, "num_warps": warps} for block in (128, 256, 512, 1024, 2048, 4096) for warps in (4, 8)]
 SOFTMAX = [{"num_warps": warps} for warps in (1, 2, 4, 8, 16)]
 AS_GOOD = 1.01
+SLEEP_CYCLES = 4_000_000  # 2 ms, in which the host launches all that comes in a row
+IN_A_ROW, UNCOUNTED = 32, 8  # regions of a pair
+MOST_GAP_US = 4.0  # between the kernels of a region; the GPU has waited for the host where it is more
 
 
 @triton.jit
@@ -76,18 +83,30 @@ def autotuned(kernel, space, key):
     return triton.autotune(list(map(config_of, space)), key=[key])(kernel)
 
 
+def launch_all(tensors, kernels):
+    """Compiles and loads all configs, as they are launched later."""
+    for first, second in itertools.product(AXPY, SOFTMAX):
+        tensors.run(*kernels, config_of(first).all_kwargs(), config_of(second).all_kwargs())
+    torch.cuda.synchronize()
+
+
+@contextlib.contextmanager
+def fresh_kernels(cache):
+    """Kernels of which nothing is loaded, with this folder as Triton's disk cache."""
+    before = os.environ.get("TRITON_CACHE_DIR")
+    os.environ["TRITON_CACHE_DIR"] = str(cache)
+    try:
+        yield triton.jit(axpy.fn), triton.jit(softmax.fn)
+    finally:
+        del os.environ["TRITON_CACHE_DIR"]
+        if before is not None:
+            os.environ["TRITON_CACHE_DIR"] = before
+
+
 @contextlib.contextmanager
 def nothing_compiled():
-    """Kernels that are compiled anew."""
-    with tempfile.TemporaryDirectory(prefix="contextune-ancestors-") as folder:
-        before = os.environ.get("TRITON_CACHE_DIR")
-        os.environ["TRITON_CACHE_DIR"] = folder
-        try:
-            yield triton.jit(axpy.fn), triton.jit(softmax.fn)
-        finally:
-            del os.environ["TRITON_CACHE_DIR"]
-            if before is not None:
-                os.environ["TRITON_CACHE_DIR"] = before
+    with tempfile.TemporaryDirectory(prefix="contextune-ancestors-") as folder, fresh_kernels(folder) as kernels:
+        yield kernels
 
 
 class Tuning:
@@ -129,36 +148,76 @@ def text_of(outcome):
     return f"axpy {shown[0]}, softmax {shown[1]}"
 
 
-def time_all(rounds):
-    """Prints the us of all pairs of configs, as JSON."""
-    tensors = Tensors()
-    pairs = list(itertools.product(range(len(AXPY)), range(len(SOFTMAX))))
+def tune_in_turns(state, kernels, count, tensors, theirs, ours):
+    """As many tunings by each, by name. Each has kernels by a call of `kernels`."""
+    tunings = {f"Triton-distributed, {state}": [], f"contextune, {state}": []}
+    for turn in range(count):
+        for name in list(tunings) if turn % 2 == 0 else list(tunings)[::-1]:
+            with kernels() as some:
+                if name.startswith("contextune"):  # by a name of its own each is searched anew
+                    region = re.sub(r"\W+", "_", f"{state} {turn}")
+                    tuning = Tuning(tensors, some, ours, name=region)
+                else:
+                    tuning = Tuning(tensors, some, theirs)
+            tunings[name].append(tuning)
+            print(f"{turn} {name}: {tuning.passes} passes, {tuning.milliseconds:.1f} ms, "
+                  f"{text_of(tuning.outcome)}", file=sys.stderr, flush=True)
+    return tunings
 
-    def run_all():
-        for first, second in pairs:
-            tensors.run(axpy, softmax, AXPY[first], SOFTMAX[second])
 
-    for _ in range(3):
-        run_all()
-    torch.cuda.synchronize()
+def profiled(work):
+    """The kernels that a call launches, as (start, duration, name) in us, in the order of their starts."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        for _ in range(rounds):
-            run_all()
+        work()
         torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:
         trace = pathlib.Path(folder) / "trace.json"
         profile.export_chrome_trace(str(trace))
         events = json.loads(trace.read_text())["traceEvents"]
-    kernels = sorted((event["ts"], event["dur"], event["name"]) for event in events
-                     if event.get("cat") == "kernel" and event["name"] in ("axpy", "softmax"))
-    if len(kernels) != 2 * rounds * len(pairs):
-        sys.exit(f"the profiler has {len(kernels)} kernels, not {2 * rounds * len(pairs)}")
-    times = {pair: [] for pair in pairs}
-    for number in range(0, len(kernels), 2):
-        (start, _, first), (other, took, second) = kernels[number:number + 2]
+    return sorted((event["ts"], event["dur"], event["name"]) for event in events
+                  if event.get("cat") == "kernel" and event["name"] in ("axpy", "softmax"))
+
+
+def time_all(rounds):
+    """Prints the us of all pairs of configs, as JSON."""
+    tensors = Tensors()
+    pairs = list(itertools.product(range(len(AXPY)), range(len(SOFTMAX))))
+    order = [pair for number in range(rounds) for pair in (pairs if number % 2 == 0 else pairs[::-1])]
+
+    def run(pair):
+        tensors.run(axpy, softmax, AXPY[pair[0]], SOFTMAX[pair[1]])
+
+    def run_all():
+        for pair in order:
+            torch.cuda._sleep(SLEEP_CYCLES)
+            for _ in range(IN_A_ROW):
+                run(pair)
+
+    for pair in pairs:  # compiles them
+        run(pair)
+    torch.cuda.synchronize()
+    times, gaps = times_of(profiled(run_all), order)
+    for pair, gap in gaps.items():
+        if gap > MOST_GAP_US:
+            sys.exit(f"between the kernels of {text_of(pair)} the GPU was idle for {gap:.1f} us, more than "
+                     f"{MOST_GAP_US}: it has waited for the host, so the times are not the GPU's")
+    json.dump([[*pair, time_of_pair] for pair, time_of_pair in times.items()], sys.stdout)
+
+
+def times_of(kernels, order):
+    """The medians of the regions' times and of the gaps in them, in us, by pair."""
+    count = 2 * IN_A_ROW * len(order)
+    if len(kernels) != count:
+        sys.exit(f"the profiler has {len(kernels)} kernels, not {count}")
+    times, gaps = ({pair: [] for pair in order} for _ in range(2))
+    for region in range(count // 2):
+        (start, took, first), (next_start, next_took, second) = kernels[2 * region:2 * region + 2]
         assert (first, second) == ("axpy", "softmax")
-        times[pairs[number // 2 % len(pairs)]].append(other + took - start)
-    json.dump([[*pair, statistics.median(all_times)] for pair, all_times in times.items()], sys.stdout)
+        if region % IN_A_ROW >= UNCOUNTED:
+            pair = order[region // IN_A_ROW]
+            times[pair].append(next_start + next_took - start)
+            gaps[pair].append(next_start - start - took)
+    return tuple({pair: statistics.median(of_pair) for pair, of_pair in both.items()} for both in (times, gaps))
 
 
 def tell(name, tunings, times):
@@ -182,8 +241,9 @@ def main():
     parser.add_argument("ancestor", type=pathlib.Path, nargs="?",
                         help="python/triton_dist/autotuner.py of a clone of Triton-distributed")
     parser.add_argument("--build", type=pathlib.Path, help="a folder of a build; absent: the installed package")
-    parser.add_argument("--tunings", type=int, default=10, help="of each, from nothing and compiled before (default 10)")
-    parser.add_argument("--rounds", type=int, default=200, help="that the region is timed in (default 200)")
+    parser.add_argument("--tunings", type=int, default=10, help="by each in each state (default 10)")
+    parser.add_argument("--rounds", type=int, default=5,
+                        help=f"in which each pair is timed, {IN_A_ROW} times in a row (default 5)")
     parser.add_argument("--time-all", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.time_all:
@@ -192,6 +252,7 @@ def main():
         parser.error("give the path of python/triton_dist/autotuner.py in a clone of "
                      "https://github.com/ByteDance-Seed/Triton-distributed")
     asked.ancestor = asked.ancestor.resolve()
+    times = measured(asked.rounds)
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/python"))
     import built_package
     built_package.use(asked.build)
@@ -201,29 +262,15 @@ def main():
         theirs = load_ancestor(asked.ancestor)  # before contextune, as it keeps the launches for good
         import contextune
 
-        tensors = Tensors()
-        for first, second in itertools.product(AXPY, SOFTMAX):  # compiles all, as they are launched later
-            tensors.run(axpy, softmax, config_of(first).all_kwargs(), config_of(second).all_kwargs())
-        torch.cuda.synchronize()
-        def in_turns(how, kernels):
-            """As many tunings by each, by name."""
-            tunings = {f"Triton-distributed, {how}": [], f"contextune, {how}": []}
-            for turn in range(asked.tunings):
-                for name in list(tunings) if turn % 2 == 0 else list(tunings)[::-1]:
-                    with kernels() as some:
-                        if name.startswith("contextune"):  # by a name of its own each is searched anew
-                            tuning = Tuning(tensors, some, contextune.contextual_autotune,
-                                            name=f"{how.replace(' ', '_')}_{turn}")
-                        else:
-                            tuning = Tuning(tensors, some, theirs)
-                    tunings[name].append(tuning)
-                    print(f"{turn} {name}: {tuning.passes} passes, {tuning.milliseconds:.1f} ms, "
-                          f"{text_of(tuning.outcome)}", file=sys.stderr, flush=True)
-            return tunings
-
-        tunings = in_turns("from nothing", nothing_compiled) | in_turns(
-            "compiled before", lambda: contextlib.nullcontext((axpy, softmax)))
-        times = measured(asked.rounds)
+        tensors, compiled = Tensors(), pathlib.Path(folder) / "compiled"
+        with fresh_kernels(compiled) as kernels:
+            launch_all(tensors, kernels)
+        launch_all(tensors, (axpy, softmax))
+        tunings = {}
+        for state, kernels in (("from nothing", nothing_compiled),
+                               ("from Triton's disk cache", lambda: fresh_kernels(compiled)),
+                               ("compiled before", lambda: contextlib.nullcontext((axpy, softmax)))):
+            tunings |= tune_in_turns(state, kernels, asked.tunings, tensors, theirs, contextune.contextual_autotune)
     print(f"{device_name()}, PyTorch {torch.__version__}, Triton {triton.__version__}")
     fastest, default = min(times, key=times.get), (0, 0)
     print(f"of {len(times)} pairs of configs the best takes {times[fastest]:.2f} us ({text_of(fastest)}), "
@@ -233,8 +280,10 @@ def main():
 
 
 def measured(rounds):
-    done = subprocess.run([sys.executable, str(pathlib.Path(__file__).resolve()), "--time-all", "--rounds", str(rounds)], check=True, text=True,
-                          stdout=subprocess.PIPE)
+    done = subprocess.run([sys.executable, pathlib.Path(__file__).resolve(), "--time-all", "--rounds", str(rounds)],
+                          text=True, stdout=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit("the pairs of configs could not be timed")
     return {(first, second): us for first, second, us in json.loads(done.stdout.splitlines()[-1])}
 
 
