@@ -39,8 +39,8 @@ struct ChoiceOptions {
   bool repeatable = false;
   /// Calls in each pass, one after the other, where the choice is searched outside of a region.
   /// They give the time of a call in a row, as in a loop that does not wait, and not by itself.
-  /// More than one only if the choice is repeatable. Where passes are compared as a whole, an
-  /// untimed call comes before those of each pass.
+  /// More than one only if the choice is repeatable. An untimed call comes before those of each
+  /// pass.
   int calls_per_pass = 1;
   int n_warmup = 0;  ///< calls of each config that do not count; 0: as the region
   int n_repeat = 0;  ///< and that do; 0: as the region

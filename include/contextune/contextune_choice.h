@@ -54,7 +54,7 @@ typedef struct contextune_choice_options {
   uint32_t nearest_within; /* how many times smaller or larger the nearest size may be; 0: 4 */
   int calls_per_pass; /* one after the other, where it is searched alone: what it takes in a row
                          and not by itself. More than 1 only with `repeatable`; 0: 1.
-                         One more, untimed, leads in where passes are compared as a whole */
+                         One more, untimed, leads in */
   const char* implementations; /* names of those that may run, "nccl,ring"; NULL: all */
   const char* version; /* of the code of all of it, as contextune_tunable_version; NULL: none */
   const char* group;   /* the ranks that do it, as contextune_region_group names them; in place of

@@ -107,4 +107,10 @@ bool OpenPass::compares_regions() const {
   return open != nullptr && open->counted && open->measure == Measure::Span;
 }
 
+bool OpenPass::counts() const {
+  const std::lock_guard lock(search_.mutex_);
+  const PassRecord* const open = search_.passes_.entry();
+  return open != nullptr && open->counted;
+}
+
 }  // namespace contextune::intercept

@@ -47,6 +47,8 @@ class OpenPass {
 
   /// Whether it is judged by the region's time.
   [[nodiscard]] bool compares_regions() const;
+  /// Whether it counts, however it is timed.
+  [[nodiscard]] bool counts() const;
 
  private:
   /// Null: the entry that the tag is of has ended. Under the search's lock.
