@@ -1,14 +1,19 @@
+#include <chrono>
+
 #include "session.hpp"
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Work whose other processes are played by the test.
 struct Joint {
   double arrival = -1;
   bool others_are_there = false;
+  Clock::time_point others_come{};  // with others_are_there
   double end = 0;
   float* output = nullptr;
-  int begun = 0, posts = 0, finishes = 0, releases = 0;
+  int begun = 0, posts = 0, looks = 0, finishes = 0, releases = 0;
   CUresult refusal = CUDA_SUCCESS;
 };
 
@@ -24,8 +29,10 @@ int join(const simcuda_launch* launch, simcuda_joint_work* work) {
   work->may_post = [](void*) { return 1; };
   work->post = [](void* data) { ++joint_of(data).posts; };
   work->may_finish = [](void* data, double* at) {
-    *at = joint_of(data).end;
-    return joint_of(data).others_are_there ? 1 : 0;
+    Joint& self = joint_of(data);
+    ++self.looks;
+    *at = self.end;
+    return self.others_are_there && Clock::now() >= self.others_come ? 1 : 0;
   };
   work->finish = [](void* data) {
     Joint& self = joint_of(data);
@@ -95,6 +102,20 @@ TEST_CASE("What follows joint work on a stream waits for it, and other streams d
   SUCCEEDS(cuEventElapsedTime(&milliseconds, before, after));
   CHECK(milliseconds > 5.0F);
   CHECK(milliseconds < 5.1F);
+}
+
+TEST_CASE("Who waits for other processes looks less often the longer it waits", "[joint_work]") {
+  JointSession session;
+  CUstream stream = nullptr;
+  SUCCEEDS(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  Joint joint;
+  joint.others_are_there = true;
+  joint.others_come = Clock::now() + std::chrono::milliseconds(200);
+  SUCCEEDS(session.enqueue(joint, stream));
+  SUCCEEDS(cuStreamSynchronize(stream));
+  CHECK(joint.finishes == 1);
+  // The others need the processors. It is some 100 times, and on a busy machine fewer.
+  CHECK(joint.looks < 300);
 }
 
 TEST_CASE("A stream that waits for an event behind joint work gets its time too", "[joint_work]") {

@@ -18,8 +18,19 @@ constexpr std::size_t most_tasks = 4096;
 // More than a device begins before the first of them has ended.
 constexpr std::size_t most_held = 256;
 constexpr auto overdue = std::chrono::milliseconds(20);
-// A value in memory, or another process, tells nobody when it is there.
-constexpr auto between_looks = std::chrono::microseconds(50);
+
+// A value in memory, or another process, tells nobody when it is there, so whoever waits looks:
+// first often, then each time the wait has grown by an eighth. Many processes that wait for one
+// another have few processors, and those that are not there yet need them. When 64 looked every 50
+// us on two processors, Linux 6.18 kept one that could run from running for 9 s and more.
+constexpr std::chrono::nanoseconds shortest_nap = std::chrono::microseconds(50);
+constexpr std::chrono::nanoseconds shortest_overdue_nap = std::chrono::milliseconds(2);
+constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds(10);
+
+std::chrono::nanoseconds nap_after(std::chrono::nanoseconds waited,
+                                   std::chrono::nanoseconds shortest) {
+  return std::clamp(waited / 8, shortest, longest_nap);
+}
 
 // How long a thread was on a processor; 0 when it has ended.
 double busy_seconds(clockid_t clock) {
@@ -127,6 +138,7 @@ bool PendingWork::run_one() {
 void PendingWork::complete(const TaskPtr& task) {
   if (task->done) return;  // dropped with its context
   task->done = true;
+  if (task->awaited) changed_.notify_all();
   task->effect = nullptr;  // with what it holds
   task->may_run = nullptr;
   tasks_.erase(task->sequence);
@@ -168,9 +180,14 @@ void PendingWork::release(const Stream* only) {
 
 void PendingWork::finish(const std::vector<TaskPtr>& tasks, std::unique_lock<std::mutex>& lock) {
   release();
+  const auto begin = std::chrono::steady_clock::now();
   // In the order in which they were submitted: the last one of a stream says it for all.
-  for (const TaskPtr& task : tasks)
-    while (!try_finish(task)) changed_.wait_for(lock, between_looks);
+  for (const TaskPtr& task : tasks) {
+    while (!try_finish(task)) {
+      task->awaited = true;
+      changed_.wait_for(lock, nap_after(std::chrono::steady_clock::now() - begin, shortest_nap));
+    }
+  }
 }
 
 void PendingWork::finish_all(const Context* context, std::unique_lock<std::mutex>& lock) {
@@ -218,14 +235,14 @@ void PendingWork::run_overdue() {
     if (tasks_.empty()) continue;
     const auto age = std::chrono::steady_clock::now() - tasks_.begin()->second->submitted;
     if (age > overdue && run_one()) {
-      // Others may want the lock between two tasks.
+      // Others may want the lock between two tasks, and to run what came behind this one.
+      changed_.notify_all();
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
       continue;
     }
-    changed_.notify_all();
-    arrived_.wait_for(lock, std::chrono::milliseconds(2));
+    arrived_.wait_for(lock, nap_after(age, shortest_overdue_nap));
   }
 }
 

@@ -40,6 +40,7 @@ struct Task {
   std::uint64_t priority = 0;
   std::size_t waits_for = 0;
   bool held = false;
+  bool awaited = false;  // a thread sleeps until it is done
   bool newest_first = false;
   std::vector<TaskPtr> followers;
   std::chrono::steady_clock::time_point submitted;
@@ -100,7 +101,7 @@ class PendingWork {
   unsigned host_functions_running_ = 0;
   bool overdue_thread_started_ = false;
   bool overdue_thread_idle_ = false;
-  std::condition_variable changed_;  // a host function ended
+  std::condition_variable changed_;  // a host function or an awaited task ended
   std::condition_variable arrived_;  // tasks_ is no longer empty
 };
 

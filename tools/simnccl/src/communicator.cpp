@@ -18,6 +18,8 @@ namespace simnccl {
 
 namespace {
 
+constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds(10);
+
 // What ranks meet for; the low byte says more.
 constexpr std::uint64_t tag_init = 0x100, tag_ready = 0x200, tag_connect = 0x300, tag_split = 0x400,
                         tag_split_id = 0x500;
@@ -106,10 +108,13 @@ std::vector<std::string> Communicator::exchange(std::uint64_t tag, std::string_v
     return "rank " + std::to_string(rank()) + " waits " + name_of_tag(tag) + " for rank " +
            std::to_string(first_missing()) + ", which is not there or does something else";
   });
+  const auto begin = std::chrono::steady_clock::now();
   while (first_missing() < ranks()) {
     if (aborted()) throw Error{ncclInternalError, "aborted while it waited for other ranks"};
     // Many ranks have few processors, which those need that have not come yet.
-    std::this_thread::sleep_for(std::chrono::microseconds(50 + 5 * ranks()));
+    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin;
+    const std::chrono::nanoseconds shortest = std::chrono::microseconds(50 + 5 * ranks());
+    std::this_thread::sleep_for(std::max(shortest, std::min(waited / 8, longest_nap)));
   }
   std::vector<std::string> all;
   for (int other = 0; other < ranks(); ++other)
