@@ -30,7 +30,7 @@ constexpr const char* usage =
     "Tunes the all-reduces of a region on several ranks, and tells what agreeing costs.\n"
     "  --mode MODE  body: the region is repeated until it is tuned; live: the program goes on\n"
     "               meanwhile, and waits for each of its steps (body)\n"
-    "  --ranks N    processes, a GPU each where there are GPUs (4)\n"
+    "  --ranks N    processes, a GPU each where there are GPUs (4; tools/bench: fewer on fewer GPUs)\n"
     "  --rounds N   tunings with one all-reduce, and with three (3)\n"
     "  --steps N    most entries of the region in one live tuning (20000)\n"
     "The first tuning of a process pays for what is opened once, CUPTI and NCCL's connections; so\n"
