@@ -169,7 +169,7 @@ bool TunedRegion::synchronise() {
 }
 
 bool TunedRegion::begin_pass() noexcept {
-  const bool runs_again = search_.is_to_run_again();
+  const bool runs_again = search_.pass().is_to_run_again();
   if (!runs_again) services().measurement.cupti().release_when_idle();
   if (finished() && !table_.has_builds()) {
     body_ranks_.leave();
@@ -177,7 +177,7 @@ bool TunedRegion::begin_pass() noexcept {
   }
   if (!body_ranks_.may_repeat()) return false;
   if (this_thread().is_in(this) || !entries().claim()) return false;
-  if (runs_again && search_.run_again()) {
+  if (runs_again && search_.pass().run_again()) {
     entries().begin_on_thread(RegionEntries::api_mark, true);
     return true;
   }

@@ -101,6 +101,20 @@ void OpenPass::spoil(FallbackReason reason) {
   search_.log_.fallback(reason, search_.region_, {}, {});
 }
 
+bool OpenPass::is_to_run_again() const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.passes_.hold().is_first_run();
+}
+
+bool OpenPass::run_again() {
+  const std::lock_guard lock(search_.mutex_);
+  EntryHold& hold = search_.passes_.hold();
+  if (!hold.is_first_run()) return false;
+  hold.end_first_run();
+  search_.watch_.store(Watch::Span, std::memory_order_release);
+  return true;
+}
+
 bool OpenPass::compares_regions() const {
   const std::lock_guard lock(search_.mutex_);
   const PassRecord* const open = search_.passes_.entry();

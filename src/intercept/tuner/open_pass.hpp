@@ -45,6 +45,11 @@ class OpenPass {
   /// It is no pass, for that reason.
   void spoil(FallbackReason reason);
 
+  /// Whether the body, of an entry that is held, has run for the first time of two.
+  [[nodiscard]] bool is_to_run_again() const;
+  /// It runs for the second time, in place of Search::begin. False: that is not due.
+  [[nodiscard]] bool run_again();
+
   /// Whether it is judged by the region's time.
   [[nodiscard]] bool compares_regions() const;
   /// Whether it counts, however it is timed.

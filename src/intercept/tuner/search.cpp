@@ -133,19 +133,6 @@ void Search::may_hold_entries(bool may, bool twice) {
   passes_.hold().allow(may, twice);
 }
 
-bool Search::is_to_run_again() {
-  const std::lock_guard lock(mutex_);
-  return passes_.hold().is_first_run();
-}
-
-bool Search::run_again() {
-  const std::lock_guard lock(mutex_);
-  if (!passes_.hold().is_first_run()) return false;
-  passes_.hold().end_first_run();
-  watch_.store(Watch::Span, std::memory_order_release);
-  return true;
-}
-
 void Search::end(double now) {
   if (watch() == Watch::Nothing) return;
   const std::lock_guard lock(mutex_);

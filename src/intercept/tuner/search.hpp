@@ -94,12 +94,8 @@ class Search {
   /// Whether the GPU may be kept from beginning an entry until all its work is there (EntryHold).
   /// @param twice the body of such an entry may run twice
   void may_hold_entries(bool may, bool twice);
-  /// The body of the entry under way has run for the first time of two.
-  [[nodiscard]] bool is_to_run_again();
-  /// It runs for the second time, in place of a begin. False: that is not due.
-  [[nodiscard]] bool run_again();
   /// The entry ends: all its work was issued. Without a begin it does nothing. Nor does it
-  /// where the body is to run again.
+  /// where the body is to run again (OpenPass).
   void end(double now);
 
   /// The entry that ended last ran nothing but winners, and there is nothing more to find out.
