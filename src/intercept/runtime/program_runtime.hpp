@@ -1,5 +1,6 @@
 #pragma once
 
+#include "intercept/program/capture_watch.hpp"
 #include "intercept/ranks/program_ranks.hpp"
 #include "intercept/runtime/runtime.hpp"
 #include "intercept/site/region_services.hpp"
