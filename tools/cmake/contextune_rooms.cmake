@@ -17,7 +17,7 @@ set(contextune_rooms_of_gpu driver memory image clock)
 set(contextune_rooms_of_intercept
   host memory nccl marks program site submit measuring tuner graphs submission ranks collectives recording replay
   regions runtime)
-set(contextune_rooms_of_api tunable region choice c)
+set(contextune_rooms_of_api tunable region choice function c)
 set(contextune_rooms_of_cli
   words report trace logs page live setup store compare doctor run completion manual)
 
