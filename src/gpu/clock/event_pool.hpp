@@ -32,6 +32,9 @@ class EventPool {
 
   void give_back(const PooledEvent& event) noexcept;
 
+  /// Whether record() would find the stream neither captured nor refused for a capture.
+  [[nodiscard]] bool may_record(CUstream stream) const noexcept;
+
   /// The context is being destroyed, and its events with it.
   void forget_context(CUcontext context) noexcept;
 
@@ -41,7 +44,6 @@ class EventPool {
     std::vector<CUevent> events;
   };
   [[nodiscard]] CUevent take(CUcontext context) noexcept;
-  [[nodiscard]] bool may_record(CUstream stream) const noexcept;
 
   const Driver& driver_;
   std::mutex mutex_;

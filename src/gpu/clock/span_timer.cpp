@@ -72,7 +72,7 @@ void EventSpanTimer::end() noexcept {
   inside_ = false;
   try {
     for (Stream& stream : entry_.streams) {
-      if (!stream.used.is_per_thread() || stream.used.thread == std::this_thread::get_id()) {
+      if (stream.used.is_reached()) {
         record_end(stream);
       } else if (!stream.recorded) {
         entry_.valid = false;

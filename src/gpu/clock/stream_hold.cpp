@@ -59,11 +59,15 @@ struct StreamHold::State {
   }
 };
 
-StreamHold::StreamHold(const Driver& driver) : driver_(driver), state_(std::make_shared<State>()) {}
+StreamHold::StreamHold(const Driver& driver)
+    : driver_(driver), events_(driver), state_(std::make_shared<State>()) {}
 
 // No call of the driver under the mutex: it may wait for what is held, until the thread lets go.
 bool StreamHold::begin(double most_seconds) noexcept {
   State& state = *state_;
+  for (const PooledEvent& end : ends_) events_.give_back(end);
+  ends_.clear();
+  is_joined_ = false;
   std::uint32_t* reached = state.reached;  // written by this side alone
   if (reached == nullptr) {
     const RelaxedCapture relaxed(driver_);
@@ -102,6 +106,7 @@ bool StreamHold::add(StreamHandle handle) noexcept {
   const UsedStream used(driver_, handle);
   if (std::ranges::find(held_, used) != held_.end()) return true;
   const CUstream stream = used.get();
+  if (!events_.may_record(stream)) return false;
   // Beyond its limit there is nothing to wait for.
   if (state.reached == nullptr || driver_.cuStreamWaitValue32 == nullptr ||
       driver_.cuStreamWaitValue32(stream, reinterpret_cast<CUdeviceptr>(state.reached),
@@ -115,7 +120,34 @@ bool StreamHold::add(StreamHandle handle) noexcept {
   }
   for (int i = 0; i < num_memsets && filled_ != 0; ++i)
     (void)driver_.cuMemsetD8Async(filled_, 0, memset_bytes, stream);
+  if (is_joined_) follow(used);
   return true;
+}
+
+void StreamHold::join() noexcept {
+  for (const UsedStream& stream : held_) note_end(stream);
+  if (ends_.size() > 1)
+    for (const UsedStream& stream : held_) follow(stream);
+  is_joined_ = true;  // streams to come follow as well
+}
+
+void StreamHold::note_end(const UsedStream& stream) noexcept {
+  if (!stream.is_reached()) return;
+  const CurrentContext current(driver_, stream.context);
+  const PooledEvent end = events_.record(stream.get());
+  if (!end) return;
+  try {
+    ends_.push_back(end);
+  } catch (const std::exception&) {  // no memory
+    events_.give_back(end);
+  }
+}
+
+void StreamHold::follow(const UsedStream& stream) noexcept {
+  if (ends_.empty() || !stream.is_reached()) return;
+  const CurrentContext current(driver_, stream.context);
+  if (!events_.may_record(stream.get())) return;
+  for (const PooledEvent& end : ends_) (void)driver_.cuStreamWaitEvent(stream.get(), end.event, 0);
 }
 
 bool StreamHold::release() noexcept {
@@ -126,7 +158,17 @@ bool StreamHold::release() noexcept {
   return true;
 }
 
+void StreamHold::forget_stream(StreamHandle handle) noexcept {
+  const auto is_it = [&](const UsedStream& stream) { return stream.handle == handle; };
+  const auto found = std::ranges::find_if(held_, is_it);
+  if (found == held_.end()) return;
+  if (!is_joined_) note_end(*found);
+  std::erase_if(held_, is_it);
+}
+
 void StreamHold::forget_context(CUcontext context) noexcept {
+  std::erase_if(ends_, [&](const PooledEvent& end) { return end.context == context; });
+  events_.forget_context(context);
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
   if (state.reached == nullptr || context != context_) return;

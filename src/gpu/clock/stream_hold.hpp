@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/trials/timer.hpp"
+#include "gpu/clock/event_pool.hpp"
 #include "gpu/clock/used_stream.hpp"
 #include "gpu/driver/driver.hpp"
 
@@ -28,12 +29,17 @@ class StreamHold {
 
   /// A hold begins, of no stream yet. False: there is no memory or no thread for it.
   [[nodiscard]] bool begin(double most_seconds) noexcept;
-  /// What is submitted to the stream from now on waits; once for each stream of a hold. The stream
-  /// is not being captured. False: the driver refuses, and nothing waits.
+  /// What is submitted to the stream from now on waits; once for each stream of a hold. False:
+  /// the driver refuses, or it would ruin a capture, and nothing waits.
   [[nodiscard]] bool add(StreamHandle stream) noexcept;
+  /// What is submitted from now on, to whichever stream of the hold, comes behind all that was
+  /// submitted before. Streams of other threads keep only their own order.
+  void join() noexcept;
   /// It ends, if there is one. False: its time limit was over before.
   bool release() noexcept;
 
+  /// The stream is destroyed, and another one may get its handle.
+  void forget_stream(StreamHandle stream) noexcept;
   /// The context is destroyed, with the memory that it may have given.
   void forget_context(CUcontext context) noexcept;
 
@@ -41,10 +47,18 @@ class StreamHold {
   /// Shared with the thread, which may outlive this.
   struct State;
 
+  /// What was submitted to the stream so far has an end that others can wait for.
+  void note_end(const UsedStream& stream) noexcept;
+  /// The stream waits for all such ends.
+  void follow(const UsedStream& stream) noexcept;
+
   const Driver& driver_;
-  CUcontext context_ = nullptr;   ///< that gave the memory
-  CUdeviceptr filled_ = 0;        ///< by the memsets; 0: there is no memory for them
-  std::vector<UsedStream> held_;  ///< that wait
+  EventPool events_;
+  CUcontext context_ = nullptr;    ///< that gave the memory
+  CUdeviceptr filled_ = 0;         ///< by the memsets; 0: there is no memory for them
+  std::vector<UsedStream> held_;   ///< that wait
+  std::vector<PooledEvent> ends_;  ///< of what was submitted before join()
+  bool is_joined_ = false;
   const std::shared_ptr<State> state_;
 };
 

@@ -40,6 +40,11 @@ void EntryHold::time_entry() noexcept {
   has_two_runs_ = is_first_run_;
 }
 
+void EntryHold::end_first_run() noexcept {
+  is_first_run_ = false;
+  if (is_held_) hold_->join();
+}
+
 void EntryHold::touch(StreamHandle stream) noexcept {
   if (!is_due_) return;
   if (!is_held_) {

@@ -48,7 +48,7 @@ class EntryHold {
   void time_entry() noexcept;
   /// Whether the body runs for the first time of two.
   [[nodiscard]] bool is_first_run() const noexcept { return is_first_run_; }
-  void end_first_run() noexcept { is_first_run_ = false; }
+  void end_first_run() noexcept;
   /// Before work of the entry on the stream.
   void touch(StreamHandle stream) noexcept;
   void drop_entry() noexcept;
@@ -58,6 +58,9 @@ class EntryHold {
   /// Once after the body was seen to wait for its own work: it is held no longer.
   [[nodiscard]] bool take_refusal() noexcept { return std::exchange(refusal_, false); }
 
+  void forget_stream(StreamHandle stream) noexcept {
+    if (hold_ != nullptr) hold_->forget_stream(stream);
+  }
   void forget_context(CUcontext context) noexcept {
     if (hold_ != nullptr) hold_->forget_context(context);
   }

@@ -52,6 +52,7 @@ std::span<const SpanTimer::Span> EntrySpans::collect() {
 }
 
 void EntrySpans::forget_stream(StreamHandle stream) noexcept {
+  hold_.forget_stream(stream);
   if (auto* events = dynamic_cast<gpu::EventSpanTimer*>(timer_.get()))
     events->forget_stream(stream);
   // Another one may get its handle within the entry.

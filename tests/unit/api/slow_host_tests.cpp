@@ -36,11 +36,12 @@ struct TwoLaunches {
   explicit TwoLaunches(const char* name)
       : tunable(name, blocks(), [this](const Config& config) {
           block = block_of(config);
-          return Program::on().add(y, 64, 1.0F, 1, block);
+          return Program::on().add(y, 64, 1.0F, 1, block, stream);
         }) {}
 
   CUdeviceptr y = Program::on().floats(64);
   unsigned block = 0;
+  CUstream stream = nullptr;
   Tunable<std::function<CUresult(const Config&)>> tunable;
 };
 
@@ -86,6 +87,24 @@ TEST_CASE("A body between whose runs its work is waited for is held all the same
   CHECK(two.block == 128);
   CHECK(log_lines({"event=confirm", "region=restored ", "verdict=kept"}).size() == 1);
   CHECK(log_lines({"reason=body_waits", "region=restored "}).empty());
+}
+
+TEST_CASE("Work that the first run has left on another stream is not timed with the second",
+          "[region]") {
+  TwoLaunches two("aside.add");
+  CUstream aside = nullptr;
+  require(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
+  require(cuStreamCreate(&aside, CU_STREAM_NON_BLOCKING));
+  CONTEXTUAL_AUTOTUNE("aside", {.repeatable = true}) {
+    two.tunable();
+    be_slow();
+    for (int i = 0; i < 4; ++i)
+      require(Program::on().launch("set", two.y, 64, 1.0F, 1, 256, aside));
+  }
+  const auto confirmed = log_lines({"event=confirm", "region=aside "});
+  REQUIRE(confirmed.size() == 1);
+  // Four launches of 39 us, and not eight less one of the tunable.
+  CHECK(number_in(confirmed.front(), "before_us=") < 180);
 }
 
 TEST_CASE("A body that waits for its own work goes on, and is compared as it is", "[region]") {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "catch.hpp"
@@ -80,4 +81,70 @@ TEST_CASE("Whoever holds streams says when they go on", "[hold]") {
     CHECK(hold.release());
     CHECK(is_reached(waits_for));
   }
+}
+
+TEST_CASE("A stream that gets the handle of a destroyed one is held like any other", "[hold]") {
+  static int num_waits = 0;
+  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
+    ++num_waits;
+    return CUDA_SUCCESS;
+  });
+  StreamHold hold(driver);
+  REQUIRE(hold.begin(60));
+  CHECK(hold.add(stream(1)));
+  hold.forget_stream(stream(1));
+  CHECK(hold.add(stream(1)));
+  CHECK(num_waits == 2);
+}
+
+TEST_CASE("After a join each stream goes on behind what all have had before, new ones too",
+          "[hold]") {
+  static std::map<CUstream, int> waits;
+  Driver driver =
+      driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) { return CUDA_SUCCESS; });
+  driver.cuStreamWaitEvent = [](CUstream stream, CUevent, unsigned) {
+    ++waits[stream];
+    return CUDA_SUCCESS;
+  };
+  StreamHold hold(driver);
+  for (int entry = 1; entry <= 2; ++entry) {
+    REQUIRE(hold.begin(60));
+    for (unsigned id = 1; id <= 3; ++id) CHECK(hold.add(stream(id)));
+    hold.forget_stream(stream(3));
+    hold.join();
+    CHECK(hold.add(stream(1)));
+    CHECK(hold.add(stream(3)));
+    for (unsigned id = 1; id <= 3; ++id) CHECK(waits[stream(id)] == 3 * entry);
+    CHECK(hold.release());
+  }
+}
+
+TEST_CASE("The per-thread streams of threads that follow one another are all held", "[hold]") {
+  static int num_waits = 0;
+  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
+    ++num_waits;
+    return CUDA_SUCCESS;
+  });
+  StreamHold hold(driver);
+  REQUIRE(hold.begin(60));
+  for (int thread = 0; thread < 3; ++thread) {
+    std::thread([&] {
+      CHECK(hold.add(CU_STREAM_PER_THREAD));
+      CHECK(hold.add(CU_STREAM_PER_THREAD));
+    }).join();
+  }
+  CHECK(num_waits == 3);
+}
+
+TEST_CASE("A stream is not held where that would ruin a capture", "[hold]") {
+  static int num_waits = 0;
+  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
+    ++num_waits;
+    return CUDA_SUCCESS;
+  });
+  FakeDriver::get().capture_result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  StreamHold hold(driver);
+  REQUIRE(hold.begin(60));
+  CHECK_FALSE(hold.add(CU_STREAM_LEGACY));
+  CHECK(num_waits == 0);
 }
