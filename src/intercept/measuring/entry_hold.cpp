@@ -60,12 +60,12 @@ void EntryHold::touch(StreamHandle stream) noexcept {
 }
 
 void EntryHold::end_entry() noexcept {
+  is_first_run_ = false;
   if (!std::exchange(is_held_, false)) {
     host_seconds_ = std::min(host_seconds_, now_seconds() - begin_);
     return;
   }
   overruns_ = hold_->release() ? 0 : overruns_ + 1;
-  is_first_run_ = false;
   if (overruns_ < most_overruns) return;
   if (has_two_runs_) {  // perhaps whoever repeats the body waits, and not the body
     once_only_ = true;

@@ -107,6 +107,27 @@ TEST_CASE("Work that the first run has left on another stream is not timed with 
   CHECK(number_in(confirmed.front(), "before_us=") < 180);
 }
 
+TEST_CASE("A run of which all is captured is no first of two", "[region]") {
+  TwoLaunches two("captured.add");
+  int runs = 0;
+  require(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
+  CONTEXTUAL_AUTOTUNE("captured", {.repeatable = true, .n_warmup = 0, .n_repeat = 2}) {
+    CUgraph graph = nullptr;
+    const bool is_captured = ++runs > 12;
+    if (is_captured) require(cuStreamBeginCapture(two.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    if (!is_captured) two.tunable();
+    be_slow();
+    require(Program::on().launch("set", two.y, 64, 1.0F, 1, 256, two.stream));
+    if (!is_captured) continue;
+    require(cuStreamEndCapture(two.stream, &graph));
+    require(cuGraphDestroy(graph));
+  }
+  const auto summary = log_lines({"event=summary", "region=captured "});
+  REQUIRE(summary.size() == 1);
+  // Before that, three passes had two runs; the last run is no pass.
+  CHECK(runs <= number_in(summary.front(), "passes=") + 4);
+}
+
 TEST_CASE("A body that waits for its own work goes on, and is compared as it is", "[region]") {
   TwoLaunches two("waiting.add");
   CONTEXTUAL_AUTOTUNE("waiting", {.repeatable = true}) {
