@@ -376,6 +376,10 @@ void TunedRegion::write_summary() noexcept {
   }
 }
 
+void TunedRegion::let_go() noexcept {
+  search_.pass().let_go();
+}
+
 void TunedRegion::forget_stream(StreamHandle stream) noexcept {
   search_.pass().forget_stream(stream);
 }

@@ -46,6 +46,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void check_probation() noexcept override;
+  void let_go() noexcept override;
   void forget_stream(StreamHandle stream) noexcept override;
   void forget_context(CUcontext context, bool gone) noexcept override;
 

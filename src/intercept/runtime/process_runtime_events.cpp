@@ -64,6 +64,9 @@ void ProcessRuntime::end_replays() noexcept {
   if (is_inside() || waited_in_vain_) return;
   submission_.tuning().finish();
   submission_.submitter().stop();
+  // The thread that ends a hold writes to memory of the driver's.
+  if (!is_in_signal_handler())
+    for (LaunchRegion* region : regions_.all()) region->let_go();
   const char* under_way = nullptr;
   FallbackReason reason = FallbackReason::ReplayFailed;
   if (!gate_.opens_within(most_end_seconds)) {

@@ -58,6 +58,8 @@ class LaunchRegion : public Region,
   virtual void synchronised() noexcept {}
   /// The same, and a search of the process has winners on probation.
   virtual void check_probation() noexcept {}
+  /// The program ends: the GPU is kept waiting no longer.
+  virtual void let_go() noexcept {}
   /// The program destroys a stream or a context, or the context is gone already.
   virtual void forget_stream(StreamHandle) noexcept {}
   virtual void forget_context(CUcontext, bool /*gone*/) noexcept {}

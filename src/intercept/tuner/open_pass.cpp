@@ -44,6 +44,11 @@ void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
     search_.passes_.touch(stream, issued);
 }
 
+void OpenPass::let_go() noexcept {
+  const std::lock_guard lock(search_.mutex_);
+  search_.passes_.hold().drop_entry();
+}
+
 void OpenPass::forget_stream(StreamHandle stream) noexcept {
   const std::lock_guard lock(search_.mutex_);
   search_.passes_.forget_stream(stream);

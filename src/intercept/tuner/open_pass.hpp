@@ -22,6 +22,8 @@ class OpenPass {
 
   /// Where the region is timed as a span, around each launch: before (`issued` false) and after.
   void touch(StreamHandle stream, bool issued) noexcept;
+  /// The GPU begins it now, if it was held, and all that comes after at once.
+  void let_go() noexcept;
   /// The program destroys a stream or a context that a span may depend on.
   void forget_stream(StreamHandle stream) noexcept;
   void forget_context(CUcontext context) noexcept;

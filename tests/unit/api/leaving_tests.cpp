@@ -31,7 +31,7 @@ Ended run(const std::string& command) {
 TEST_CASE("A program that ends inside a region ends as it would without contextune", "[leaving]") {
   const std::string client = CONTEXTUNE_TEST_LEAVING_CLIENT;
   for (const char* how :
-       {"exit", "quick_exit", "abort", "throw", "sigterm", "sigkill", "thread", "end"}) {
+       {"exit", "quick_exit", "abort", "throw", "sigterm", "sigkill", "thread", "slow", "end"}) {
     INFO(how);
     const Ended tuned = run("exec " + client + " " + how);
     const Ended untuned = run("CONTEXTUNE_DISABLE=1 exec " + client + " " + how);
