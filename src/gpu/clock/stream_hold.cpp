@@ -118,7 +118,9 @@ bool StreamHold::add(StreamHandle handle) noexcept {
   } catch (const std::exception&) {  // no memory: the memsets would come once more
     return false;
   }
-  for (int i = 0; i < num_memsets && filled_ != 0; ++i)
+  // Another device may not reach that memory.
+  const bool may_fill = filled_ != 0 && context_of(driver_, stream) == context_;
+  for (int i = 0; i < num_memsets && may_fill; ++i)
     (void)driver_.cuMemsetD8Async(filled_, 0, memset_bytes, stream);
   if (is_joined_) follow(used);
   return true;

@@ -1,9 +1,11 @@
 #include "gpu/clock/stream_hold.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "fake_driver.hpp"
@@ -147,4 +149,26 @@ TEST_CASE("A stream is not held where that would ruin a capture", "[hold]") {
   REQUIRE(hold.begin(60));
   CHECK_FALSE(hold.add(CU_STREAM_LEGACY));
   CHECK(num_waits == 0);
+}
+
+TEST_CASE("Work of the hold's own goes only to streams of the context that has its memory",
+          "[hold]") {
+  static std::vector<CUstream> filled;
+  Driver driver =
+      driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) { return CUDA_SUCCESS; });
+  driver.cuMemAlloc = [](CUdeviceptr* memory, size_t) {
+    *memory = 0x1000;
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemsetD8Async = [](CUdeviceptr, unsigned char, size_t, CUstream stream) {
+    filled.push_back(stream);
+    return CUDA_SUCCESS;
+  };
+  FakeDriver::get().contexts[stream(2)] = reinterpret_cast<CUcontext>(0x20);
+  StreamHold hold(driver);
+  REQUIRE(hold.begin(60));
+  CHECK(hold.add(stream(1)));
+  CHECK(hold.add(stream(2)));
+  CHECK_FALSE(filled.empty());
+  CHECK(std::ranges::count(filled, stream(2)) == 0);
 }
