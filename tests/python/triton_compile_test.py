@@ -289,6 +289,70 @@ except KeyError:
         self.assertEqual(compiled[-1], "32")
         self.assertLessEqual(set(compiled), {"128", "64", "32"})
 
+    def run_with_store(self, folder, *warps, body="one", fails=0):
+        """Threads of the configs that a process has launched, and of those that it has compiled until then.
+
+        Only the default, the winner and one more can be compiled before all launches have returned.
+        """
+        program = """
+import os, sys, threading, time
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])  # so that one thread compiles
+import triton_compile_test as test
+
+body, fails, *warps = sys.argv[1:]
+tuner, y = test.autotuned(test.fill, *map(int, warps)), test.gpu.tensor(1000)
+compiled, is_over = [], threading.Event()
+
+def compile_slowly(name, config):
+    compiled.append(config)
+    if config == int(fails):
+        raise ValueError("no such layout")
+    if config == 64 and body != "search":
+        is_over.wait(test.LIMIT)
+
+def step():
+    for _ in range(2 if body == "two" else 1):
+        tuner[(8,)](y, 1000)
+
+test.Compile().compilers(compile_slowly).start()
+step = test.contextune.contextual_autotune(name="step")(step)
+step()
+if body != "search":
+    step()
+print(*test.launched, "|", *compiled)
+is_over.set()
+"""
+        environment = os.environ | {
+            "CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": f"{folder}/store",
+            "CONTEXTUNE_LOG_DIR": f"{folder}/logs", "PYTHONPATH": os.pathsep.join(
+                filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))}
+        ended = subprocess.run([sys.executable, "-c", program, body, str(fails), *map(str, warps)], text=True,
+                               stdout=subprocess.PIPE, timeout=LIMIT, env=environment)
+        self.assertEqual(ended.returncode, 0)
+        return [list(map(int, part.split())) for part in ended.stdout.split("|")]
+
+    def test_a_stored_winner_is_compiled_without_the_configs_that_do_not_run(self):
+        for warps in (8, 2, 1, 4), (4, 2, 1, 8):  # the winner is another one, and the default
+            with tempfile.TemporaryDirectory() as folder:
+                self.assertEqual(set(self.run_with_store(folder, *warps, body="search")[1]), {256, 128, 64, 32})
+                for body in "one", "two":
+                    launched, compiled = self.run_with_store(folder, *warps, body=body)
+                    self.assertEqual(set(launched), {128})
+                    self.assertLessEqual(set(compiled), {32 * warps[0], 64, 128})
+
+    def test_a_stored_winner_that_does_not_compile_leaves_its_place_to_the_default(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_with_store(folder, 8, 2, 1, 4, body="search")
+            launched, _ = self.run_with_store(folder, 8, 2, 1, 4, fails=128)
+            self.assertEqual(set(launched), {256})
+
+    def test_a_config_that_is_new_beside_a_stored_winner_is_searched(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_with_store(folder, 8, 2, body="search")
+            for _ in range(2):
+                launched, _ = self.run_with_store(folder, 8, 2, 1, 4, body="search")
+            self.assertIn(128, launched)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import Any
@@ -60,19 +60,35 @@ class CompileThreads(Executor):
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Piece:
         piece = _Piece(functools.partial(work, *args, **kwargs))
+        self._queue(piece)
+        return piece
+
+    def withdraw(self, pieces: Iterable[Any]) -> list[Any]:
+        """Leaves those that no thread has begun to whoever asks for their results; gives them."""
+        with self._lock:
+            left = [piece for piece in pieces if piece in self._waiting]
+            for piece in left:
+                self._waiting.remove(piece)
+            return left
+
+    def put_back(self, pieces: Iterable[Any]) -> None:
+        """Withdrawn ones are done by threads again."""
+        for piece in pieces:
+            self._queue(piece)
+
+    def _queue(self, piece: _Piece) -> None:
         if not threading.main_thread().is_alive():
-            return piece
+            return
         with self._lock:
             self._waiting.append(piece)
             if self._num_threads >= len(os.sched_getaffinity(0)):
-                return piece
+                return
             self._num_threads += 1
         try:
             threading.Thread(target=self._work, name=_NAME, daemon=False).start()
         except RuntimeError:  # the system gives no more of them
             with self._lock:
                 self._num_threads -= 1
-        return piece
 
     def _work(self) -> None:
         # Known by it, it does not count as a thread of the program, which may use the GPU. Python names

@@ -35,7 +35,7 @@ class _Kernel:
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._future = getattr(kernel, "future", None)
+        self.future = getattr(kernel, "future", None)  #: absent: it is compiled
 
     def load(self) -> None:
         """Loads it onto the device, which finds out whether it is out of resources."""
@@ -44,8 +44,8 @@ class _Kernel:
             try:
                 kernel = kernel.result()
             except Exception:
-                if self._future is not None:
-                    self._future.result()  # Triton says why only once
+                if self.future is not None:
+                    self.future.result()  # Triton says why only once
                 raise
         load = getattr(kernel, "_init_handles", None)
         if load is not None:
@@ -65,6 +65,7 @@ class Compilation:
         self.failures: dict[int, Exception] = {}  #: of those that are known to be unable to run
         self._configs = list(configs)
         self._kernels: dict[int, _Kernel] = {}  # not loaded yet
+        self._withdrawn: list[Any] = []  # what threads no longer are to do
         with _in_background() as is_in_background:
             for number in self._configs:
                 try:
@@ -83,9 +84,20 @@ class Compilation:
 
     def finish(self) -> dict[int, Exception]:
         """Waits for all of them; gives the failures."""
+        _threads.put_back(self._withdrawn)
+        self._withdrawn.clear()
         for number in self._configs:
             self._runs(number)
         return self.failures
+
+    def finish_one(self, number: int) -> Exception | None:
+        """Waits for one of them; gives why it cannot run."""
+        self._runs(number)
+        return self.failures.get(number)
+
+    def pause(self) -> None:
+        """Compiles no more of them until they are asked for."""
+        self._withdrawn += _threads.withdraw(kernel.future for kernel in self._kernels.values())
 
     def _runs(self, number: int) -> bool:
         if number in self._kernels:

@@ -30,6 +30,7 @@ class TritonProblem:
     number: int = UNTUNED
     failures: dict[int, str] = field(default_factory=dict)  #: of those that cannot be launched
     compilation: Compilation | None = None  #: of configs that no launch has waited for
+    stored: int | None = None  #: an earlier process has measured it: its winner, once known, else default
     is_published: bool = False  #: Triton has its winner
 
     @property
@@ -37,11 +38,22 @@ class TritonProblem:
         return self.kept[0]
 
     def finish_compilation(self) -> None:
-        """Before any launch but that of the default which meets it."""
+        """Before a launch that may be a trial."""
         if self.compilation is not None:
             failures = self.compilation.finish()
             self.failures = {number: text_of_compilation(error) for number, error in failures.items()}
             self.compilation = None
+
+    def finish_config(self, number: int) -> None:
+        """Before a launch of it, while others may not be compiled."""
+        if self.compilation is None:
+            return
+        if self.stored == self.default:
+            self.stored = number  # ranks have to agree on a winner first
+        if number not in (self.default, self.stored):
+            self.finish_compilation()
+        elif (failure := self.compilation.finish_one(number)) is not None:
+            self.failures[number] = text_of_compilation(failure)
 
 
 class TritonKernel:
@@ -184,6 +196,13 @@ class TritonKernel:
         pruned = Pruned(by_author=max(0, len(self.tuner.configs) - len(problem.kept)))
         return bool(self._tunables.tunable_keep(problem.tunable, problem.number, kept, len(kept),
                                                 ctypes.byref(pruned)) == 0)
+
+    def note_stored(self, problem: TritonProblem) -> None:
+        """After begin: compiles no more than it runs where an earlier process has measured a new problem."""
+        if problem.compilation is not None and any(
+                one.state == MEASURED for one in self._timings_of(problem)):
+            problem.stored = problem.default
+            problem.compilation.pause()
 
     def publish(self, problem: TritonProblem) -> None:
         """Gives Triton the winner, once there is one."""

@@ -86,11 +86,9 @@ class TritonRegion:
         problem = kernel.problems[key]
         if problem is None:
             return as_usual(tuner, *args, **kwargs)
-        if problem.compilation is not None:
-            problem.finish_compilation()
         if not problem.is_published:
             self._of_trials().tuned[problem] = kernel
-        return self._run(problem, named, tuner, args, kwargs)
+        return self._run(kernel, problem, False, named, args, kwargs)
 
     def _launch_unsettled(self, as_usual: Run, kernel: TritonKernel, key: tuple[Any, ...],
                           named: dict[str, Any], tuner: Any, args: tuple[Any, ...],
@@ -101,10 +99,10 @@ class TritonRegion:
         problem = kernel.meet(key, named, args, kwargs) if is_new else kernel.problems[key]
         if problem is None:
             return as_usual(tuner, *args, **kwargs)
-        if not is_new:
+        if not is_new and problem.stored is None:
             problem.finish_compilation()  # here, so that no launch that is timed waits for it
         self._of_trials().prepare(kernel, problem, is_new, named, tuner, kwargs)
-        return self._run(problem, named, tuner, args, kwargs)
+        return self._run(kernel, problem, is_new, named, args, kwargs)
 
     def _is_captured(self) -> bool:
         return self._tunables.current_place() == _library.PLACE_CAPTURE or \
@@ -116,14 +114,14 @@ class TritonRegion:
         config = tuner.cache.get(key) or kernel.default_of(key, args, kwargs)
         return run_config(tuner, config, config.all_kwargs(), named, args, kwargs)
 
-    def _run(self, problem: TritonProblem, named: dict[str, Any], tuner: Any, args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> Any:
+    def _run(self, kernel: TritonKernel, problem: TritonProblem, is_new: bool, named: dict[str, Any],
+             args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Launches the config that is due, and the default where that one cannot be launched."""
-        library, call = self._tunables, Call()
+        library, tuner, call = self._tunables, kernel.tuner, Call()
         pointer = ctypes.byref(call)
         number = library.tunable_begin(problem.tunable, problem.number, pointer)
-        if problem.compilation is not None and number != problem.default:  # a winner from the store
-            self._finish_compilation(problem, pointer)
+        if problem.compilation is not None:
+            self._finish_compilation(kernel, problem, is_new, number, pointer)
         why = problem.failures.get(number)
         if why is None:
             has_ended = False
@@ -146,9 +144,13 @@ class TritonRegion:
         default = problem.default
         return run_config(tuner, problem.configs[default], problem.parameters[default], named, args, kwargs)
 
-    def _finish_compilation(self, problem: TritonProblem, call: Any) -> None:
+    def _finish_compilation(self, kernel: TritonKernel, problem: TritonProblem, is_new: bool, number: int,
+                            call: Any) -> None:
+        """Waits for the config that is due, and for the others where there is a search."""
         try:
-            problem.finish_compilation()
+            if is_new:
+                kernel.note_stored(problem)
+            problem.finish_config(number)
         except BaseException:  # the user's interruption
             self._tunables.tunable_end(call, 1)
             raise
