@@ -337,7 +337,7 @@ class CustomOps(unittest.TestCase):
             return ops[0](ops[1](x, 2.0), 3.0)
 
         self.assertEqual(set(step(self.x).flatten().tolist()), {3.0})
-        winners = lines("event=winner", "region=two_ops")
+        winners = lines("event=winner", "region=two_ops", count=2)
         self.assertEqual({field(one, "site"): field(one, "implementation") for one in winners},
                          {"tests::of_region_1": "fast", "tests::of_region_2": "fast"})
         self.assertFalse(lines("event=winner", 'region="choice tests::of_region_1', seconds=0))

@@ -98,14 +98,14 @@ def clear_logs():
     shutil.rmtree(LOGS, ignore_errors=True)
 
 
-def lines(*words, seconds=5.0):
-    """Lines of the rank log that hold all of these; waits for the first one."""
+def lines(*words, count=1, seconds=5.0):
+    """Lines of the rank log that hold all of these; waits until there are that many."""
     until = time.monotonic() + seconds
     while True:
         path = LOGS / "rank-0.log"
         text = path.read_text() if path.exists() else ""
         found = [line for line in text.splitlines() if all(word in line for word in words)]
-        if found or time.monotonic() > until:
+        if len(found) >= count or time.monotonic() > until:
             return found
         time.sleep(0.02)
 

@@ -113,7 +113,7 @@ class Launches(unittest.TestCase):
         self.assertEqual((set(self.y.read()), set(other.read())), ({4.0}, {3.0}))
         self.assertEqual(kernel.seen[:3], [(self.y.data_ptr(), 2.0), (other.data_ptr(), 3.0),
                                            (self.y.data_ptr(), 4.0)])
-        self.assertEqual(len(lines("event=winner", f"region={self.name} ")), 2)
+        self.assertEqual(len(lines("event=winner", f"region={self.name} ", count=2)), 2)
         self.assertEqual(kernel.launched[:24], 24 * [256])
         self.assertEqual(len(tuner.cache), 2)
 
@@ -256,7 +256,7 @@ class Launches(unittest.TestCase):
                 tuner[(8,)](self.y, 2.0, 1000)
 
         self.region(body)()
-        sites = {field(line, "site") for line in lines("event=winner", f"region={self.name} ")}
+        sites = {field(line, "site") for line in lines("event=winner", f"region={self.name} ", count=2)}
         self.assertEqual(len(sites), 2)
         self.assertEqual(len(tuners[0].cache) + len(tuners[1].cache), 2)
 
