@@ -23,7 +23,7 @@ import contextune
 from simulated import Gpu
 
 how, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-rank = int(os.environ["CONTEXTUNE_RANK" if how == "launched" else "RANK"])
+rank = int(os.environ["CONTEXTUNE_RANK" if how in ("launched", "part", "single") else "RANK"])
 gpu = Gpu()
 y = gpu.tensor(1000)
 SPACE = [{"block": 256}, {"block": 128}, {"block": 64}]
@@ -43,6 +43,10 @@ if how == "launched":
     (folder / str(rank)).write_text(f"{distributed_step()} {scale(y, autotune_pg=range(2))}")
     assert contextune.rank() == (rank, 2)
     sys.exit()
+if how == "part":
+    if rank < 2:
+        (folder / str(rank)).write_text(str(scale(y, autotune_pg=range(2))))
+    sys.exit()
 
 nccl = ctypes.CDLL("libnccl.so.2")
 
@@ -50,6 +54,18 @@ class UniqueId(ctypes.Structure):
     _fields_ = [("internal", ctypes.c_byte * 128)]
 
 unique = UniqueId()
+nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
+communicator = ctypes.c_void_p()
+if how == "single":
+    assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
+    assert nccl.ncclCommInitRank(ctypes.byref(communicator), 1, unique, 0) == 0
+
+    @contextune.contextual_autotune(communicator=[rank])
+    def own_step():
+        return scale(y)
+    told = scale(y, autotune_pg=[rank]), own_step(), scale(gpu.tensor(500), autotune_pg=communicator)
+    (folder / str(rank)).write_text(" ".join(map(str, told)))
+    sys.exit()
 if rank == 0:
     assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
     (folder / "id.part").write_bytes(bytes(unique))
@@ -58,8 +74,6 @@ else:
     while not (folder / "id").exists():
         time.sleep(0.01)
     unique = UniqueId.from_buffer_copy((folder / "id").read_bytes())
-communicator = ctypes.c_void_p()
-nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
 assert nccl.ncclCommInitRank(ctypes.byref(communicator), 2, unique, rank) == 0
 
 if how == "join":
@@ -98,23 +112,35 @@ class Ranks(unittest.TestCase):
     def test_ranks_that_are_joined_choose_what_is_best_for_the_slowest(self):
         self.assertEqual(self.run_ranks("join"), ["True 64", "True 64"])
 
-    def test_ranks_that_the_command_starts_are_tuned_together_by_is_dist(self):
+    def launch_ranks(self, how, num_ranks):
+        """What each rank writes, and the logs, under the command."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "rank.py").write_text(RANK)
-            environment = os.environ | {"PYTHONPATH": str(HERE), "SIMCUDA_DEVICES": "2"}
+            environment = os.environ | {"PYTHONPATH": str(HERE), "SIMCUDA_DEVICES": str(num_ranks)}
             ended = subprocess.run(
-                [sys.executable, "-m", "contextune", "run", "-n", "2", "--quiet", "--log-dir", folder / "logs",
-                 "--", sys.executable, "rank.py", "launched", name], cwd=folder, env=environment, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
+                [sys.executable, "-m", "contextune", "run", "-n", str(num_ranks), "--quiet", "--log-dir",
+                 folder / "logs", "--", sys.executable, "rank.py", how, name], cwd=folder, env=environment,
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
             self.assertEqual(ended.returncode, 0, ended.stdout)
-            self.assertEqual([(folder / rank).read_text() for rank in "01"], ["64 64"] * 2)
-            logs = contextune.read_logs(folder / "logs")
-            self.assertEqual([process["rank"] for process in logs["processes"]], [0, 1])
-            (compared,) = logs["comparisons"]
-            self.assertEqual(compared["differences"], [])
-            self.assertLessEqual({"distributed_step", "scale{key=1000 group=0-1}"},
-                                 {region["name"] for region in compared["regions"]})
+            return [(folder / rank).read_text() for rank in "01"], contextune.read_logs(folder / "logs")
+
+    def test_ranks_that_the_command_starts_are_tuned_together_by_is_dist(self):
+        told, logs = self.launch_ranks("launched", 2)
+        self.assertEqual(told, ["64 64"] * 2)
+        self.assertEqual([process["rank"] for process in logs["processes"]], [0, 1])
+        (compared,) = logs["comparisons"]
+        self.assertEqual(compared["differences"], [])
+        self.assertLessEqual({"distributed_step", "scale{key=1000 group=0-1}"},
+                             {region["name"] for region in compared["regions"]})
+
+    def test_a_group_of_one_rank_is_tuned_by_it_alone(self):
+        told, _ = self.launch_ranks("single", 2)
+        self.assertEqual(told, ["128 128 128", "64 64 64"])
+
+    def test_a_part_of_the_ranks_waits_for_no_other(self):
+        told, _ = self.launch_ranks("part", 3)
+        self.assertEqual(told, ["64", "64"])
 
     def test_ranks_are_joined_without_the_frontend_too(self):
         self.assertEqual(self.run_ranks("join", frontend=""), ["True 64", "True 64"])

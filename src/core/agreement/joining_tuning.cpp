@@ -85,7 +85,8 @@ PassPlan JoiningTuning::begin_pass(PassId pass, double now, bool bounded) {
 }
 
 bool JoiningTuning::needs_companions() const {
-  return has_collectives_ || repeats_together_ || (entries_ > 1 && source_->are_certain());
+  return has_collectives_ || repeats_together_ ||
+         (entries_ > 1 && !is_limited_to_one_ && source_->are_certain());
 }
 
 void JoiningTuning::leave(const std::string& why) {
@@ -140,8 +141,9 @@ void JoiningTuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
 }
 
 void JoiningTuning::repeat_together(std::span<const std::uint32_t> ranks) {
+  if (!ranks.empty()) limit_to(ranks);
+  if (ranks.size() == 1) return;
   repeats_together_ = true;
-  if (!ranks.empty()) source_->limit_to(ranks);
   if (joined_) inner_->ranks().repeat_together(ranks);
 }
 

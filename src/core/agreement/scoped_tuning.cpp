@@ -90,6 +90,16 @@ void ScopedTuning::part() {
     if (!sites_[outer].spec.collective) move_to_half(outer, false);
 }
 
+void ScopedTuning::repeat_together(std::span<const std::uint32_t> ranks) {
+  if (!ranks.empty()) shared_.ranks().limit_to(ranks);
+  if (ranks.size() == 1) {
+    if (!parted_) part();
+    return;
+  }
+  waits_for_ranks_ = true;
+  decide_together();
+}
+
 bool ScopedTuning::go_on_alone(const std::string& why) {
   if (!in_shared_ || !may_part()) return false;
   shared_.give_up(why);

@@ -22,7 +22,8 @@ namespace contextune {
 ///
 /// With `scope = auto` all is decided together, until the ranks do not agree. From then on this
 /// rank decides on its kernels by itself, and collectives keep what they had. That does not happen
-/// where the region is repeated for us and waits for other ranks.
+/// where the region is repeated for us and waits for other ranks. Where this rank alone repeats it,
+/// nobody is asked from the beginning.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
 class ScopedTuning final : public RegionTuning, private TuningRanks {
@@ -68,10 +69,7 @@ class ScopedTuning final : public RegionTuning, private TuningRanks {
   void cut_short() override { half_of(in_shared_).ranks().cut_short(); }
   bool go_on_alone(const std::string& why) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
-  void repeat_together(std::span<const std::uint32_t> /*ranks*/) override {
-    waits_for_ranks_ = true;
-    decide_together();
-  }
+  void repeat_together(std::span<const std::uint32_t> ranks) override;
   void limit_to(std::span<const std::uint32_t> ranks) override { shared_.ranks().limit_to(ranks); }
 
   /// Either of the two searches, which have sites under numbers of their own.

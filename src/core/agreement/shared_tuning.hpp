@@ -91,6 +91,9 @@ class SharedTuning final : public RegionTuning, private TuningRanks {
   void occupied(double seconds, const std::string& why) override;
   void pause() override;
   void leave(const std::string& why) override;
+  void repeat_together(std::span<const std::uint32_t> ranks) override {
+    if (!ranks.empty()) limit_to(ranks);
+  }
   void limit_to(std::span<const std::uint32_t> ranks) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(Due due, double now) override;

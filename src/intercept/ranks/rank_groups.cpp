@@ -92,6 +92,10 @@ RankGroup RankGroups::members(const void* communicator, std::uint32_t ranks,
     group.is_whole_job = true;
     return group;
   }
+  if (ranks == 1) {
+    group.ranks = {all->rank()};
+    return group;
+  }
   const std::string done_by = "it is done by " + std::to_string(ranks) +
                               " ranks, and the job has " + std::to_string(all->num_ranks());
   if (ranks > all->num_ranks()) {

@@ -156,6 +156,22 @@ TEST_CASE("A body that has something in common with others is not repeated alone
   CHECK(region.answers.coordinator.asked == 1);
 }
 
+TEST_CASE("What one rank alone repeats is tuned by it, and has no companions", "[joining]") {
+  Region region;
+  region.answers.any = region.answers.certain = true;
+  region.tuning.ranks().repeat_together(std::array{0U});
+  CHECK(region.tuning.ranks().is_alone());
+  const SiteIndex kernel = region.tuning.add_site(site("kernel", false));
+  for (int entry = 0; entry < 200 && !region.tuning.finished(); ++entry) {
+    const PassPlan plan = region.tuning.begin_pass(tests::next_pass(), region.now += 1, false);
+    region.tuning.end_pass(plan.pass, std::array{kernel}, {}, region.now);
+    const std::uint32_t config = plan.configs.empty() ? 0 : plan.configs[kernel];
+    region.tuning.add_result({plan.pass, {{kernel, config, 1, 1e-6}}, 1e-6}, region.now);
+  }
+  CHECK(region.tuning.finished());
+  CHECK(region.answers.questions == 0);
+}
+
 TEST_CASE("A collective that comes when all is settled brings the others in", "[joining]") {
   Region region;
   PassId alone{};

@@ -1,4 +1,6 @@
 // Kernels that every rank decides on by itself, beside collectives that all decide on.
+#include <array>
+
 #include "catch.hpp"
 #include "several_ranks.hpp"
 
@@ -102,6 +104,42 @@ TEST_CASE("with scope auto what is repeated and waits for other ranks runs its d
     CHECK(ranks[0].recorder.fallbacks[0].text ==
           "All sites run their default, because what is repeated waits for other ranks: a rank was "
           "lost.");
+  }
+}
+
+TEST_CASE("what one rank alone repeats is tuned by it, and asks nobody") {
+  SeveralRanks ranks(2, ancestor(0, 2), Scope::Auto);
+  ranks.add("kernel", {{4, 1, 3}, {4, 3, 1}});
+  for (std::uint32_t own = 0; own < 2; ++own) {
+    RegionTuning& tuning = ranks[own].tuning;
+    for (int entry = 0; entry < 100 && !tuning.finished(); ++entry) {
+      tuning.ranks().repeat_together(std::array{own});
+      CHECK(tuning.ranks().is_alone());
+      ranks[own].entry(false);
+    }
+    REQUIRE(tuning.finished());
+    CHECK(ranks[own].winner(0) == own + 1);
+    CHECK(ranks[own].recorder.fallbacks.empty());
+  }
+  CHECK(ranks.meeting.num_decided() == 0);
+}
+
+TEST_CASE("what named ranks repeat waits for no other rank") {
+  for (const Scope scope : {Scope::Auto, Scope::Global}) {
+    SeveralRanks ranks(3, ancestor(0, 2), scope);
+    ranks.add("kernel", {{4, 1, 2}, {4, 3, 2}, {4, 1, 8}});
+    for (int entry = 0; entry < 300; ++entry) {
+      for (const std::size_t rank : {0U, 1U}) {
+        if (ranks[rank].tuning.finished()) continue;
+        ranks[rank].tuning.ranks().repeat_together(std::array{0U, 1U});
+        ranks[rank].entry(false);
+      }
+    }
+    for (const std::size_t rank : {0U, 1U}) {
+      REQUIRE(ranks[rank].tuning.finished());
+      CHECK(ranks[rank].winner(0) == 2);
+      CHECK(ranks[rank].recorder.fallbacks.empty());
+    }
   }
 }
 

@@ -94,7 +94,7 @@ class Meeting {
     if (talk.verdict != Verdict::Open) return;
     if (!lost_.empty()) return abort(talk, "a rank was lost");
     talk.said[rank] = std::move(part);
-    if (talk.said.size() < num_ranks_) return;
+    if (talk.said.size() < topic.ranks.size()) return;
     if (!refusal.empty()) return abort(talk, refusal);
     std::vector<Payload> all;
     for (auto& [who, what] : talk.said) all.push_back(what);
