@@ -11,6 +11,7 @@
 
 #include <contextune/function_problems.hpp>
 #include <contextune/kept_result.hpp>
+#include <contextune/thread_end.hpp>
 #include <contextune/tunable_call.hpp>
 
 namespace contextune {
@@ -186,13 +187,15 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
     [[nodiscard]] const ConfigType& config(std::uint32_t number) const {
       return listed.empty() ? self.configs_[number] : listed[number];
     }
-    /// What `callback` gives; -1 for what it throws, which is kept.
+    /// What `callback` gives; -1 for what it throws, which is kept. A thread may end in it.
     template <class Callback>
-    int guarded(const Callback& callback) noexcept {
+    int guarded(const Callback& callback) {
       this->thrown = nullptr;
       try {
         return callback();
-      } catch (...) {
+      }
+      CONTEXTUNE_PASS_THREAD_END
+      catch (...) {
         detail::note_exception();
         this->thrown = std::current_exception();
         return CONTEXTUNE_FUNCTION_LEFT;
@@ -216,11 +219,11 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
           args);
     }
 
-    static int run(void* user, std::uint32_t number, int counts) noexcept {
+    static int run(void* user, std::uint32_t number, int counts) {
       Frame& frame = of(user);
       return frame.guarded([&] { return frame.run_with(frame.config(number), counts != 0); });
     }
-    static int run_changed(void* user, std::uint32_t base, const char* /*text*/) noexcept {
+    static int run_changed(void* user, std::uint32_t base, const char* /*text*/) {
       Frame& frame = of(user);
       return frame.guarded([&] {
         Config changed = frame.self.configs()[base];
@@ -229,7 +232,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
         return 0;
       });
     }
-    static int prune(void* user, std::uint32_t number) noexcept {
+    static int prune(void* user, std::uint32_t number) {
       Frame& frame = of(user);
       return frame.guarded([&] {
         return std::apply(
@@ -239,14 +242,14 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
             frame.args);
       });
     }
-    static int list(void* user, const contextune_device* device, contextune_space* space) noexcept {
+    static int list(void* user, const contextune_device* device, contextune_space* space) {
       Frame& frame = of(user);
       return frame.guarded([&] {
         frame.self.Problems::list(*device, *space, frame.listed);
         return 0;
       });
     }
-    static int hint(void* user, std::uint64_t size) noexcept {
+    static int hint(void* user, std::uint64_t size) {
       Frame& frame = of(user);
       return frame.guarded([&] {
         if constexpr (Callables::has_inputs && Callables::has_size) frame.self.tune(size);
@@ -279,7 +282,9 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
         if (!detail::is_failure(result) || is_default()) return static_cast<Result&&>(result);
         detail::note_returned(result);
       }
-    } catch (...) {
+    }
+    CONTEXTUNE_PASS_THREAD_END
+    catch (...) {
       if (is_default()) throw;
       detail::note_exception();  // the default says whether it was the config
     }

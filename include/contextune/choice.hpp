@@ -21,6 +21,7 @@
 #include <contextune/key.hpp>
 #include <contextune/key_words.hpp>
 #include <contextune/problem_table.hpp>
+#include <contextune/thread_end.hpp>
 #include <contextune/tunable_call.hpp>
 
 namespace contextune {
@@ -270,7 +271,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
       run.user = this;
       run.run = &Call::run_way;
     }
-    static int run_way(void* self, std::size_t way, std::size_t config) noexcept {
+    static int run_way(void* self, std::size_t way, std::size_t config) {
       Call& call = *static_cast<Call*>(self);
       call.failure = nullptr;
       try {
@@ -286,7 +287,9 @@ class Choice<Result(Args...)> : public ChoiceBase {
           detail::note_returned(*call.result);
           return 1;
         }
-      } catch (...) {
+      }
+      CONTEXTUNE_PASS_THREAD_END
+      catch (...) {
         detail::note_exception();
         call.failure = std::current_exception();
         return 1;

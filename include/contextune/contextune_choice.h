@@ -101,7 +101,8 @@ typedef struct contextune_memory {
   int is_output;
 } contextune_memory;
 
-/* One call, and how to do it. `run` may be called several times, on this thread. */
+/* One call, and how to do it. `run` may be called several times, on this thread,
+ * which may end in it (pthread_exit). */
 typedef struct contextune_choice_run {
   size_t size;
   void* user;

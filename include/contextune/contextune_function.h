@@ -113,7 +113,8 @@ enum contextune_ruled_out {
 #define CONTEXTUNE_FUNCTION_FAILED (-2) /* contextune_error() says why */
 
 /* One call. The callbacks run on the calling thread, during the call, and may call the functions of
- * contextune.h. Configs are numbered as they were listed. */
+ * contextune.h. The thread may end in them (pthread_exit), but for `say`. Configs are numbered as
+ * they were listed. */
 typedef struct contextune_function_run {
   size_t size;
   void* user;

@@ -9,6 +9,7 @@
 
 #include <contextune/contextune.h>
 #include <contextune/region_options.hpp>
+#include <contextune/thread_end.hpp>
 
 namespace contextune {
 
@@ -61,7 +62,9 @@ bool run_check(RegionLoop& loop, Body& body) {
   if (!loop.is_check()) return true;
   try {
     static_cast<void>(std::invoke(body));
-  } catch (...) {
+  }
+  CONTEXTUNE_PASS_THREAD_END
+  catch (...) {
     loop.leave();
     return false;
   }

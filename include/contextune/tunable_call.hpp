@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <contextune/contextune.h>
+#include <contextune/thread_end.hpp>
 
 /// The part of a call that Tunable and autotune share.
 namespace contextune::detail {
@@ -77,7 +78,9 @@ Result launch_in_call(contextune_tunable* tunable, std::uint32_t problem,
       note_returned(result);
       if (!call.end(false)) return static_cast<Result&&>(result);
     }
-  } catch (...) {
+  }
+  CONTEXTUNE_PASS_THREAD_END
+  catch (...) {
     note_exception();
     if (!call.end(false)) throw;
   }

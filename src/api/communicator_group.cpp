@@ -8,6 +8,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "core/agreement/rank_list.hpp"
+#include "intercept/host/uncancelled.hpp"
 #include "intercept/nccl/collective_calls.hpp"
 
 namespace contextune::api {
@@ -49,6 +50,7 @@ int communicator_ranks(void* communicator, char* text, std::size_t size) noexcep
   if (communicator == nullptr) return fail("there is no communicator whose ranks could be found");
   Runtime* const now = runtime();
   if (now == nullptr) return 0;
+  const intercept::Uncancelled uncancelled;
   try {
     const RankGroup found = group_of(*now, communicator);
     if (!found.is_whole_job && found.ranks.empty()) {

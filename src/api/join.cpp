@@ -7,6 +7,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "intercept/host/environment_options.hpp"
+#include "intercept/host/uncancelled.hpp"
 #include "intercept/ranks/communicator_join.hpp"
 
 namespace contextune::api {
@@ -32,6 +33,7 @@ std::string join_or_refuse(void* communicator, double seconds) {
 }  // namespace
 
 int join(void* communicator, double seconds) noexcept {
+  const intercept::Uncancelled uncancelled;
   try {
     const std::string why = join_or_refuse(communicator, seconds);
     return why.empty() ? 0 : fail(why);

@@ -49,7 +49,7 @@ Region* region_around(Runtime& runtime) {
 
 /// Runs the default where the problem cannot be searched as it is. A winner that is found later may
 /// still run.
-int run_default(const ChoiceProblem& problem, const contextune_choice_run& call) noexcept {
+int run_default(const ChoiceProblem& problem, const contextune_choice_run& call) {
   return run_candidate(problem, ChoiceProblem::by_default, call);
 }
 
@@ -128,13 +128,17 @@ std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& pr
   return call_in_region(choice, problem, &region, call);
 }
 
-/// With what was chosen, for good.
-int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::uint32_t settled,
-                const contextune_choice_run& call, bool is_borrowed = false) noexcept {
-  const int status = run_candidate(problem, settled, call);
+/// Whether that outcome of what was chosen is the call's.
+bool is_outcome(int status, const contextune_choice& choice, const ChoiceProblem& problem,
+                std::uint32_t settled) noexcept {
   // No rank of several may do something else by itself.
-  if (status == 0 || settled == ChoiceProblem::by_default || choice.is_shared()) return status;
-  if (problem.candidates[settled].is_default()) return status;
+  return status == 0 || settled == ChoiceProblem::by_default || choice.is_shared() ||
+         problem.candidates[settled].is_default();
+}
+
+/// After what was chosen could not be run: the default is, for good.
+int run_default_instead(ChoiceProblem& problem, std::uint32_t settled,
+                        const contextune_choice_run& call, bool is_borrowed) {
   if (is_borrowed) {
     drop_borrowed(problem);
   } else {
@@ -151,6 +155,14 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
     }
   }
   return run_default(problem, call);
+}
+
+/// With what was chosen, for good.
+int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::uint32_t settled,
+                const contextune_choice_run& call, bool is_borrowed = false) {
+  const int status = run_candidate(problem, settled, call);
+  if (is_outcome(status, choice, problem, settled)) return status;
+  return run_default_instead(problem, settled, call, is_borrowed);
 }
 
 /// What is run from now on where this thread is. Absent: that is to be searched.
@@ -211,6 +223,22 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
   return run_known(choice, problem, call);
 }
 
+int measure(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
+            const contextune_choice_run& alone) {
+  try {
+    const std::lock_guard lock(choice.search_mutex);
+    const bool is_known =
+        problem.settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
+        problem.sites.find_settled(current_device()) != nullptr;
+    const Searching searching;
+    if (!is_known && may_search_alone(choice, runtime))
+      static_cast<void>(search_alone(choice, problem, runtime, alone, true));
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
 }  // namespace
 }  // namespace contextune::api
 
@@ -223,15 +251,22 @@ int contextune_choice_call(contextune_choice* choice, uint32_t number,
   about.choice = nullptr;  // the next call may be on another device
   ChoiceProblem* const problem = was_asked ? about.problem : choice->problem(number);
   if (problem == nullptr) return call->run(call->user, 0, 0);
-  const std::uint32_t settled = problem->settled.load(std::memory_order_acquire);
-  if (settled != ChoiceProblem::unsettled) return run_settled(*choice, *problem, settled, *call);
-  if (was_asked && about.of_other_size != ChoiceProblem::unsettled)
-    return run_settled(*choice, *problem, about.of_other_size, *call, true);
-  try {
-    return call_unsettled(*choice, *problem, *call, alone);
-  } catch (const std::exception&) {
-    return run_default(*problem, *call);  // no memory, before anything was run
+  std::uint32_t known = problem->settled.load(std::memory_order_acquire);
+  const bool is_borrowed = known == ChoiceProblem::unsettled && was_asked;
+  if (is_borrowed) known = about.of_other_size;
+  if (known != ChoiceProblem::unsettled) {
+    const int status = run_at_once(*problem, known, *call);
+    if (is_outcome(status, *choice, *problem, known)) return status;
   }
+  return with_thread_end([&] {
+    if (known != ChoiceProblem::unsettled)
+      return run_default_instead(*problem, known, *call, is_borrowed);
+    try {
+      return call_unsettled(*choice, *problem, *call, alone);
+    } catch (const std::exception&) {
+      return run_default(*problem, *call);  // no memory, before anything was run
+    }
+  });
 }
 
 contextune_choice_want contextune_choice_wants(contextune_choice* choice, uint32_t number) {
@@ -285,16 +320,5 @@ int contextune_choice_measure(contextune_choice* choice, uint32_t number,
                                : "nothing can be measured here: a capture is under way");
   }
   if (Searching::under_way) return fail("this thread is measuring already");
-  try {
-    const std::lock_guard lock(choice->search_mutex);
-    const bool is_known =
-        problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
-        problem->sites.find_settled(current_device()) != nullptr;
-    const Searching searching;
-    if (!is_known && may_search_alone(*choice, *now))
-      static_cast<void>(search_alone(*choice, *problem, *now, *alone, true));
-    return 0;
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
+  return with_thread_end([&] { return measure(*choice, *problem, *now, *alone); });
 }

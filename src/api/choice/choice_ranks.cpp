@@ -1,5 +1,6 @@
 #include "api/choice/choice_ranks.hpp"
 
+#include <exception>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -102,6 +103,14 @@ void ChoiceRanks::leave(const std::string& why) {
   if (!choice_.is_shared()) return;
   if (choice_.ranks != nullptr) choice_.ranks->leave(why);
   part(FallbackReason::NoAgreement, why);
+}
+
+void ChoiceRanks::thread_ends() noexcept {
+  try {
+    leave("the thread of one of them has ended in an implementation");
+  } catch (const std::exception&) {
+    // No memory: the others wait for presync_timeout.
+  }
 }
 
 std::optional<std::vector<Payload>> ChoiceRanks::meet(Payload said) {

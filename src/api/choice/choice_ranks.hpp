@@ -38,6 +38,8 @@ class ChoiceRanks {
   void occupied(double seconds);
   /// This rank does not go on, for that reason, a clause.
   void leave(const std::string& why);
+  /// As leave(), where this thread ends in an implementation.
+  void thread_ends() noexcept;
 
  private:
   /// Finds them, and begins to meet them. False: they run their default.

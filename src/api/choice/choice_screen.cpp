@@ -11,6 +11,7 @@
 
 #include "api/failure_text.hpp"
 #include "api/process.hpp"
+#include "api/program_call.hpp"
 #include "api/watchdog.hpp"
 #include "gpu/memory/memory_fill.hpp"
 #include "intercept/host/own_arithmetic.hpp"
@@ -86,7 +87,8 @@ class Looking {
 
 ChoiceScreen::ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem,
                            intercept::Runtime& runtime, ChoiceRanks& ranks,
-                           const contextune_choice_run& run, std::string region)
+                           const contextune_choice_run& run, std::string region,
+                           const intercept::Uncancelled& uncancelled)
     : choice_(choice),
       problem_(problem),
       region_(std::move(region)),
@@ -94,7 +96,8 @@ ChoiceScreen::ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem,
       ranks_(ranks),
       run_(run),
       driver_(driver_or_throw()),
-      timeout_(runtime.options().trial_timeout) {}
+      timeout_(runtime.options().trial_timeout),
+      uncancelled_(uncancelled) {}
 
 bool ChoiceScreen::has_outputs(const contextune_choice_run& run) noexcept {
   return std::any_of(run.memory, run.memory + run.num_memory,
@@ -107,12 +110,23 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
   const auto idle = ranks_.compare({ends_within(timeout_), true});
   if (!idle || !idle->ran) return false;
   auto before = std::make_unique<Snapshot>(driver_, spans_of(run_), timeout_);
+  struct AtThreadEnd {
+    ChoiceScreen& screen;
+    std::unique_ptr<Snapshot>& before;
+    bool ends = true;
+    ~AtThreadEnd() {
+      if (ends) screen.thread_ends(std::move(before));
+    }
+  } at_thread_end{*this, before};
   try {
-    if (compare_all(*before, only)) {
+    const bool compared = compare_all(*before, only);
+    at_thread_end.ends = false;
+    if (compared) {
       // The candidate that the search judges the others against has to be right.
       return problem_.candidates.front().state == ChoiceCandidate::State::Open;
     }
   } catch (const std::exception&) {
+    at_thread_end.ends = false;
     put_back(std::move(before));
     throw;
   }
@@ -129,6 +143,21 @@ void ChoiceScreen::put_back(std::unique_ptr<Snapshot> before) const {
     static_cast<void>(before.release());  // to free it would wait for the GPU, too
   } else {
     before->restore();
+  }
+}
+
+void ChoiceScreen::thread_ends(std::unique_ptr<Snapshot> before) noexcept {
+  try {
+    survived();
+    if (tried_ != nullptr) {
+      note_failure("it has ended the thread that ran it");
+      rule_out(*tried_, ChoiceCandidate::State::Failed);
+    }
+    ranks_.thread_ends();
+    put_back(std::move(before));
+  } catch (const std::exception& error) {
+    runtime_.log().fault("choice '" + problem_.label + "': " + error.what() +
+                         "; its thread has ended, and what it left stays");
   }
 }
 
@@ -179,7 +208,9 @@ std::optional<ChoiceRanks::Outcome> ChoiceScreen::compare_run(ChoiceCandidate& c
                                                               const std::vector<Bytes>& reference) {
   ChoiceRanks::Outcome own;
   try_out(candidate);
+  tried_ = &candidate;
   own.ran = attempt(candidate);
+  tried_ = nullptr;
   // Others may hear that this one failed before their own run of it has ended.
   const auto ran = ranks_.compare({own.ran, true});
   if (!ran && ends_within(0)) survived();
@@ -304,7 +335,9 @@ bool ChoiceScreen::attempt(const ChoiceCandidate& candidate) {
                       timeout_ + (bite == nullptr ? 0 : abandon_seconds));
     Watchdog watchdog(bite, one.user, timeout_);
     static_cast<void>(take_failure());
-    ran = run_.run(run_.user, candidate.implementation, candidate.config) == 0;
+    const intercept::Uncancelled::Lifted lifted(uncancelled_);
+    ran = call_program(
+              [&] { return run_.run(run_.user, candidate.implementation, candidate.config); }) == 0;
     ran = !watchdog.has_bitten() && ran;
   }
   // With others, what they say of it comes first: it may wait for one that failed.

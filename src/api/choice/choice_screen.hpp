@@ -11,6 +11,7 @@
 #include "api/choice/choice_record.hpp"
 #include "api/region/snapshot.hpp"
 #include "gpu/memory/footprint.hpp"
+#include "intercept/host/uncancelled.hpp"
 #include "store/trial_journal.hpp"
 
 namespace contextune::api {
@@ -21,10 +22,12 @@ namespace contextune::api {
 /// there. For one thread; waits for the GPU, with a deadline.
 class ChoiceScreen {
  public:
-  /// @param run    names its memory
-  /// @param region in which it will be searched
+  /// @param run         names its memory
+  /// @param region      in which it will be searched
+  /// @param uncancelled of the calling thread; lifted while an implementation runs
   ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem, intercept::Runtime& runtime,
-               ChoiceRanks& ranks, const contextune_choice_run& run, std::string region);
+               ChoiceRanks& ranks, const contextune_choice_run& run, std::string region,
+               const intercept::Uncancelled& uncancelled);
 
   /// Whether there is a result to compare.
   [[nodiscard]] static bool has_outputs(const contextune_choice_run& run) noexcept;
@@ -52,6 +55,8 @@ class ChoiceScreen {
   [[nodiscard]] store::TrialJournal::Trial tried(const ChoiceCandidate& candidate) const;
   /// After a comparison that did not come to its end.
   void put_back(std::unique_ptr<Snapshot> before) const;
+  /// An implementation has ended this thread: it is ruled out, and what it left is put back.
+  void thread_ends(std::unique_ptr<Snapshot> before) noexcept;
   /// Runs one, and waits for its end, but where ranks do it together. False: it said that it
   /// failed, or the GPU did not end it.
   [[nodiscard]] bool attempt(const ChoiceCandidate& candidate);
@@ -79,8 +84,10 @@ class ChoiceScreen {
   const contextune_choice_run& run_;
   const gpu::Driver& driver_;
   const double timeout_;
-  bool has_run_others_ = false;  ///< than the default
-  bool is_stuck_ = false;        ///< the GPU, for good
+  const intercept::Uncancelled& uncancelled_;
+  ChoiceCandidate* tried_ = nullptr;  ///< while it runs
+  bool has_run_others_ = false;       ///< than the default
+  bool is_stuck_ = false;             ///< the GPU, for good
   /// How results are told from what was there before the call, on all ranks.
   enum class Filling {
     None,   ///< not at all: there is nothing that may be filled

@@ -11,6 +11,7 @@
 #include "api/region/entry.hpp"
 #include "api/region/repetition_rule.hpp"
 #include "core/value/stable_hash.hpp"
+#include "intercept/host/uncancelled.hpp"
 #include "intercept/site/site.hpp"
 #include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/screening.hpp"
@@ -112,7 +113,7 @@ bool may_repeat(const contextune_choice& choice, const contextune_choice_run& ru
 }
 
 std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem, Region* region,
-                                  const contextune_choice_run& call) noexcept {
+                                  const contextune_choice_run& call) {
   const int device = current_device();
   ProblemSite* site = region == nullptr ? problem.sites.find_settled(device) : nullptr;
   if (region != nullptr) {
@@ -135,8 +136,8 @@ std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& prob
 }
 
 bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
-            const contextune_choice_run& run, Region* region,
-            const ChoiceCandidate* only) noexcept {
+            const contextune_choice_run& run, Region* region, const ChoiceCandidate* only) {
+  const intercept::Uncancelled uncancelled;
   ChoiceRanks ranks(choice, problem, runtime);
   try {
     const bool compares = ChoiceScreen::has_outputs(run);
@@ -155,7 +156,7 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
     if (is_alone) return true;
     const std::string searched_in =
         region != nullptr ? region->name() : own_region_of(choice, problem);
-    return ChoiceScreen(choice, problem, runtime, ranks, run, searched_in).run(only);
+    return ChoiceScreen(choice, problem, runtime, ranks, run, searched_in, uncancelled).run(only);
   } catch (const std::exception& error) {
     runtime.log().fault("choice '" + problem.label + "': " + error.what() +
                         "; it runs its default");
@@ -165,8 +166,16 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
 }
 
 int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
-                  const contextune_choice_run& run) noexcept {
+                  const contextune_choice_run& run) {
+  const intercept::Uncancelled uncancelled;
   ChoiceRanks ranks(choice, problem, runtime);
+  struct AtThreadEnd {
+    ChoiceRanks& ranks;
+    bool ends = true;
+    ~AtThreadEnd() {
+      if (ends) ranks.thread_ends();
+    }
+  } at_thread_end{ranks};
   int status = 0;
   std::uint32_t winner = ChoiceProblem::by_default;
   bool finished = false;
@@ -183,7 +192,12 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     agreed = true;
   };
   try {
-    contextune_entry entry{};
+    /// Ended where the call is left, too.
+    struct OpenEntry {
+      contextune_entry entry{};
+      ~OpenEntry() { end_region(&entry); }
+    } here;
+    contextune_entry& entry = here.entry;
     begin_region_as(&entry, own_region_of(choice, problem),
                     {StoredKind::Choice, choice.name, choice.site_name, choice.site_key(problem)},
                     refused);
@@ -200,6 +214,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
         agree();
       }
       const int calls = repeats ? std::max(choice.options.calls_per_pass, 1) : 1;
+      const intercept::Uncancelled::Lifted lifted(uncancelled);
       if (calls > 1) lead_in(problem, region, run);
       for (int i = 0; i < calls; ++i) {
         const bool parted = agreed && winner == ChoiceProblem::by_default;
@@ -213,6 +228,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     runtime.log().fault("choice '" + problem.label + "': " + error.what() +
                         "; it runs its default");
   }
+  at_thread_end.ends = false;
   if (choice.is_shared() && !agreed) agree();
   // In live mode its region is searched over many calls.
   if (finished || refused || choice.is_shared()) {

@@ -9,6 +9,8 @@
 #include "api/function/function_space.hpp"
 #include "api/last_error.hpp"
 #include "api/named_values.hpp"
+#include "api/program_call.hpp"
+#include "intercept/host/uncancelled.hpp"
 
 namespace contextune::api {
 namespace {
@@ -40,7 +42,7 @@ int FunctionCall::run(std::uint32_t number) {
   if (given_.is_untuned == 0) measure_hints();
   FunctionProblem* const problem = function_.problem(number);
   if (problem == nullptr) {  // nothing is kept of it
-    const Pruning pruning = prune(static_cast<std::uint32_t>(function_.configs.size()));
+    const Pruning pruning = prune_all(static_cast<std::uint32_t>(function_.configs.size()));
     if (pruning.kept.empty()) throw Error(failure_of(Key(), pruning.reasons));
     return run_config(pruning.kept.front(), true);
   }
@@ -92,7 +94,7 @@ int FunctionCall::run_unlisted() {
   none.size = sizeof none;
   const std::size_t count = list_space(function_, given_, none).size();
   for (std::uint32_t config = 0; config < count; ++config) {
-    const int ruled_out = given_.prune == nullptr ? 0 : given_.prune(given_.user, config);
+    const int ruled_out = prune(config);
     if (ruled_out < 0) throw Left{};
     if (ruled_out == 0) return run_config(config, true);
   }
@@ -107,14 +109,19 @@ void FunctionCall::measure_hints() {
   if (given_.hint == nullptr)
     throw Error(function_.about("it has hints, but does not say its size() and inputs() for them"));
   for (const std::uint64_t size : function_.hints)
-    if (given_.hint(given_.user, size) < 0) throw Left{};
+    if (call_program([&] { return given_.hint(given_.user, size); }) < 0) throw Left{};
 }
 
-FunctionCall::Pruning FunctionCall::prune(std::uint32_t num_configs) {
+int FunctionCall::prune(std::uint32_t config) {
+  if (given_.prune == nullptr) return contextune_kept;
+  return call_program([&] { return given_.prune(given_.user, config); });
+}
+
+FunctionCall::Pruning FunctionCall::prune_all(std::uint32_t num_configs) {
   Pruning result;
   for (std::uint32_t config = 0; config < num_configs; ++config) {
     static_cast<void>(take_failure());  // of something before
-    const int ruled_out = given_.prune == nullptr ? 0 : given_.prune(given_.user, config);
+    const int ruled_out = prune(config);
     if (ruled_out < 0) throw Left{};
     if (ruled_out == contextune_kept) {
       result.kept.push_back(config);
@@ -136,7 +143,7 @@ const FunctionWays& FunctionCall::ways_of(FunctionProblem& problem) {
     std::string why_untuned;
     if (problem.communicator != nullptr && !find_group(problem.communicator, group))
       why_untuned = std::exchange(group, {});
-    Pruning pruning = prune(static_cast<std::uint32_t>(function_.configs.size()));
+    Pruning pruning = prune_all(static_cast<std::uint32_t>(function_.configs.size()));
     auto made = std::make_unique<FunctionWays>();
     made->kept = std::move(pruning.kept);
     if (made->kept.empty()) made->failure = failure_of(problem.key, pruning.reasons);
@@ -147,9 +154,9 @@ const FunctionWays& FunctionCall::ways_of(FunctionProblem& problem) {
   return *ways;
 }
 
-int FunctionCall::run_config(std::uint32_t config, bool counts) noexcept {
+int FunctionCall::run_config(std::uint32_t config, bool counts) {
   static_cast<void>(take_failure());  // of something before
-  return given_.run(given_.user, config, counts ? 1 : 0);
+  return call_program([&] { return given_.run(given_.user, config, counts ? 1 : 0); });
 }
 
 int FunctionCall::run_settled(FunctionProblem& problem, const FunctionWays& ways,
@@ -192,7 +199,8 @@ int FunctionCall::run_override(const FunctionProblem& problem, std::uint32_t bas
   const auto found = std::ranges::find(function_.configs, wanted);
   if (found != function_.configs.end())
     return run_config(static_cast<std::uint32_t>(found - function_.configs.begin()), true);
-  if (given_.run_changed != nullptr) return given_.run_changed(given_.user, base, text.c_str());
+  if (given_.run_changed != nullptr)
+    return call_program([&] { return given_.run_changed(given_.user, base, text.c_str()); });
   throw Error(function_.about(sets + set_by_hand.to_string() + "', and its space has no config '" +
                               text + "'"));
 }
@@ -228,13 +236,17 @@ int FunctionCall::run_unsettled(FunctionProblem& problem, const FunctionWays& wa
 
 int FunctionCall::run_in_region(const FunctionWays& ways, bool counts, Trials* trials,
                                 const FunctionProblem* to_say) {
-  contextune_call call;
+  /// Ended where the call is left, too.
+  struct OpenCall {
+    contextune_call call;
+    ~OpenCall() { contextune_tunable_end(&call, 1); }
+  } here;
   const std::uint32_t config =
-      contextune_tunable_begin(function_.tunable.load(), ways.number, &call);
+      contextune_tunable_begin(function_.tunable.load(), ways.number, &here.call);
   if (to_say != nullptr) say_run(*to_say, config);
   const int status = attempt(ways, config, counts, trials);
   const bool is_default = config == ways.kept.front();
-  const bool again = contextune_tunable_end(&call, status == 0 || is_default ? 1 : 0) != 0;
+  const bool again = contextune_tunable_end(&here.call, status == 0 || is_default ? 1 : 0) != 0;
   if (status == 0 || is_default || !again) return status;
   if (to_say != nullptr) say_run(*to_say, ways.kept.front());
   return attempt(ways, ways.kept.front(), counts, trials);
@@ -327,7 +339,9 @@ void FunctionCall::set_up(contextune_entry& entry, const FunctionProblem& proble
   set(entry, "confirm", "on");
   set(entry, "align", "sample");
   if (function_.repeatable) set(entry, "repeatable", "on");
-  if (given_.begin != nullptr && given_.begin(given_.user, &entry) != 0) throw Left{};
+  if (given_.begin != nullptr &&
+      call_program([&] { return given_.begin(given_.user, &entry); }) != 0)
+    throw Left{};
 }
 
 std::unique_ptr<FunctionWays> FunctionCall::without_default(const FunctionProblem& problem,
@@ -351,8 +365,10 @@ std::string FunctionCall::failure_of(const Key& key, const Reasons& reasons) con
 }
 
 void FunctionCall::say(const FunctionProblem& problem, const std::string& what) const {
-  if (given_.say != nullptr)
-    given_.say(given_.user, (function_.label(problem) + ": " + what).c_str());
+  if (given_.say == nullptr) return;
+  const std::string text = function_.label(problem) + ": " + what;
+  const intercept::Uncancelled uncancelled;  // it writes
+  given_.say(given_.user, text.c_str());
 }
 
 void FunctionCall::say_run(const FunctionProblem& problem, std::uint32_t config) const {

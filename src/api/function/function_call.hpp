@@ -13,7 +13,7 @@
 
 namespace contextune::api {
 
-/// One call of a function, on one thread. Throws std::bad_alloc, Error and Left only.
+/// One call of a function, on one thread. Throws std::bad_alloc, Error, Left and ThreadEnds only.
 class FunctionCall {
  public:
   /// A callback has left the call, or what it returned is the call's.
@@ -52,12 +52,13 @@ class FunctionCall {
   [[nodiscard]] bool list_configs();
   [[nodiscard]] int run_unlisted();
   void measure_hints();
-  [[nodiscard]] Pruning prune(std::uint32_t num_configs);
+  [[nodiscard]] int prune(std::uint32_t config);
+  [[nodiscard]] Pruning prune_all(std::uint32_t num_configs);
   /// @throws Error if no config can run
   [[nodiscard]] const FunctionWays& ways_of(FunctionProblem& problem);
 
   /// Runs a config, and keeps why it failed.
-  [[nodiscard]] int run_config(std::uint32_t config, bool counts) noexcept;
+  [[nodiscard]] int run_config(std::uint32_t config, bool counts);
   [[nodiscard]] int run_settled(FunctionProblem& problem, const FunctionWays& ways,
                                 std::uint32_t config);
   [[nodiscard]] int run_override(const FunctionProblem& problem, std::uint32_t base);

@@ -9,6 +9,7 @@
 #include "api/function/function_record.hpp"
 #include "api/given_struct.hpp"
 #include "api/last_error.hpp"
+#include "api/program_call.hpp"
 
 namespace contextune::api {
 namespace {
@@ -133,10 +134,14 @@ contextune_tunable* contextune_function_tunable(contextune_function* function, u
 
 int contextune_function_call(contextune_function* function, uint32_t number,
                              const contextune_function_run* given) {
-  return in_call(function, given, [&](FunctionCall& call) { return call.run(number); });
+  return with_thread_end([&] {
+    return in_call(function, given, [&](FunctionCall& call) { return call.run(number); });
+  });
 }
 
 int contextune_function_tune(contextune_function* function, uint32_t number,
                              const contextune_function_run* given) {
-  return in_call(function, given, [&](FunctionCall& call) { return call.tune(number); });
+  return with_thread_end([&] {
+    return in_call(function, given, [&](FunctionCall& call) { return call.tune(number); });
+  });
 }

@@ -6,6 +6,7 @@
 
 #include "api/function/function_call.hpp"
 #include "api/last_error.hpp"
+#include "api/program_call.hpp"
 
 /// The configs of a function, while they are listed.
 struct contextune_space {
@@ -20,7 +21,8 @@ std::vector<std::string> list_space(const contextune_function& function,
   if (call.space == nullptr)
     throw Error(function.about("it has no configs, and its calls have no `space` that lists them"));
   contextune_space listed;
-  if (call.space(call.user, &device, &listed) != 0) throw FunctionCall::Left{};
+  if (call_program([&] { return call.space(call.user, &device, &listed); }) != 0)
+    throw FunctionCall::Left{};
   return std::move(listed.configs);
 }
 

@@ -21,6 +21,7 @@
 #include "api/tunable/tunable_record.hpp"
 #include "core/agreement/rank_list.hpp"
 #include "core/value/option_table.hpp"
+#include "intercept/host/uncancelled.hpp"
 #include "intercept/replay/repetition_check.hpp"
 
 namespace contextune::api {
@@ -437,6 +438,7 @@ int set_region_communicator(contextune_entry* entry, void* communicator) noexcep
   return set(entry, [&](Search& search) {
     Runtime* const now = runtime();
     if (now == nullptr || communicator == nullptr) return 0;
+    const intercept::Uncancelled uncancelled;
     return set_ranks(of(entry), search, *now, group_of(*now, communicator));
   });
 }
@@ -445,6 +447,7 @@ int set_region_group(contextune_entry* entry, const char* ranks) noexcept {
   return set(entry, [&](Search& search) {
     Runtime* const now = runtime();
     if (now == nullptr || ranks == nullptr || *ranks == '\0') return 0;
+    const intercept::Uncancelled uncancelled;
     return set_ranks(of(entry), search, *now, now->ranks().named(ranks_of_text(ranks)));
   });
 }
@@ -459,6 +462,9 @@ void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ra
 
 int next_pass(contextune_entry* entry) noexcept {
   Entry& mine = of(entry);
+  // Of an entry that only runs its body, the region itself sees to that.
+  std::optional<intercept::Uncancelled> uncancelled;
+  if (mine.search != nullptr) uncancelled.emplace();
   switch (mine.state) {
     case State::Begun:
       return start_first_run(mine);
@@ -479,6 +485,8 @@ int next_pass(contextune_entry* entry) noexcept {
 
 void end_region(contextune_entry* entry) noexcept {
   Entry& mine = of(entry);
+  std::optional<intercept::Uncancelled> uncancelled;
+  if (mine.search != nullptr) uncancelled.emplace();
   if (mine.state == State::Pass) {
     mine.region->abandon_pass();
     static_cast<void>(mine.search->undo());

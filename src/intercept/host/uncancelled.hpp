@@ -13,6 +13,17 @@ class Uncancelled {
   Uncancelled(const Uncancelled&) = delete;
   Uncancelled& operator=(const Uncancelled&) = delete;
 
+  /// The program's own code, which may be cancelled as ever, beneath ours.
+  class Lifted {
+   public:
+    explicit Lifted(const Uncancelled& by) noexcept {
+      (void)pthread_setcancelstate(by.before_, nullptr);
+    }
+    ~Lifted() { (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); }
+    Lifted(const Lifted&) = delete;
+    Lifted& operator=(const Lifted&) = delete;
+  };
+
  private:
   int before_ = PTHREAD_CANCEL_ENABLE;
 };

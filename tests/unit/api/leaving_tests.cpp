@@ -42,3 +42,24 @@ TEST_CASE("A program that ends inside a region ends as it would without contextu
   CHECK(WEXITSTATUS(run(client + " exit").status) == 7);
   CHECK(run(client + " end").output == "in the region\ny is 1\nat exit\n");
 }
+
+TEST_CASE("A thread that ends inside of what is tuned ends as it would without contextune",
+          "[leaving]") {
+  const std::string client = CONTEXTUNE_TEST_THREAD_END_CLIENT;
+  const char* way = GENERATE("function", "unsaid", "tunable", "body", "choice", "choice in region",
+                             "choice with outputs");
+  const std::string how = GENERATE("exit", "cancel", "outside");
+  const std::string called = " '" + std::string(way) + "' " + how + " ";
+  const Ended untuned = run("CONTEXTUNE_DISABLE=1 exec " + client + called + "1");
+  CHECK(untuned.output == std::string(how == "outside" ? "" : "end of work\n") + "end of thread\n" +
+                              (how == "exit" ? "left by exit" : "cancelled") +
+                              "\nstatus 0, y is 1\n");
+  // In the first run; where results are compared; in a trial; and once it runs the winner, or while
+  // one problem after the other is searched.
+  for (const char* last_run : {"1", "2", "4", how == "outside" ? "40" : "1000"}) {
+    INFO(called << last_run);
+    const Ended tuned = run("exec timeout 20 " + client + called + last_run);
+    CHECK(tuned.output == untuned.output);
+    CHECK(tuned.status == untuned.status);
+  }
+}
