@@ -25,8 +25,9 @@ namespace contextune {
 /// @param name  what it is called in logs
 /// @param space a ConfigSpace, a vector of Configs or of a struct, or a callable of `const Device&`
 ///              that gives one of these. The struct has a `Config describe(const Struct&)`, and the
-///              function is then given the struct. The callable is asked once, at the first call.
-///              The first config that is kept is the default.
+///              function is then given the struct. The callable is asked at the first call, once,
+///              or once by each of several threads that call first at the same time. It cannot
+///              call the function. The first config that is kept is the default.
 /// @param key   gives, from the arguments, the key that makes two calls the same problem. It is
 ///              made of whole numbers, enums, and optionals, pairs, tuples and arrays of these, or
 ///              within one another. Texts, vectors and Keys work as well, but cost more.

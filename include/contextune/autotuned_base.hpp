@@ -58,7 +58,7 @@ class AutotunedBase {
   void create(std::vector<Config> configs);
   /// The same, of configs that its calls list by add_configs().
   void create();
-  /// For the device of now. By whoever the library asks, one at a time.
+  /// For the device of now. By whoever the library tells, one at a time.
   void set_configs(std::vector<Config> configs) noexcept { shared_->configs = std::move(configs); }
   static void add_configs(contextune_space& space, const std::vector<Config>& configs);
 

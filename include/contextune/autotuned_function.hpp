@@ -169,7 +169,10 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
         : CallFrame(called, call), self(called), args(all...) {
       this->given.run = &Frame::run;
       if constexpr (Callables::has_shape || Callables::has_prune) this->given.prune = &Frame::prune;
-      if (self.space_.of_device) this->given.space = &Frame::list;
+      if (self.space_.of_device) {
+        this->given.space = &Frame::list;
+        this->given.listed = &Frame::take;
+      }
       if constexpr (Callables::has_inputs && Callables::has_size) this->given.hint = &Frame::hint;
       if constexpr (std::is_same_v<ConfigType, Config>)
         this->given.run_changed = &Frame::run_changed;
@@ -177,7 +180,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
 
     AutotunedFunction& self;
     std::tuple<Args&...> args;
-    std::vector<ConfigType> listed;  ///< for this call alone, where no device is known
+    typename Problems::Listed listed;
     detail::KeptResult<Result> result;
 
    private:
@@ -185,7 +188,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
       return static_cast<Frame&>(*static_cast<CallFrame*>(user));
     }
     [[nodiscard]] const ConfigType& config(std::uint32_t number) const {
-      return listed.empty() ? self.configs_[number] : listed[number];
+      return listed.is_of_call ? listed.configs[number] : self.configs_[number];
     }
     /// What `callback` gives; -1 for what it throws, which is kept. A thread may end in it.
     template <class Callback>
@@ -245,9 +248,13 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
     static int list(void* user, const contextune_device* device, contextune_space* space) {
       Frame& frame = of(user);
       return frame.guarded([&] {
-        frame.self.Problems::list(*device, *space, frame.listed);
+        frame.listed = frame.self.Problems::list(*device, *space);
         return 0;
       });
+    }
+    static void take(void* user) noexcept {
+      Frame& frame = of(user);
+      frame.self.Problems::take(std::move(frame.listed));
     }
     static int hint(void* user, std::uint64_t size) {
       Frame& frame = of(user);

@@ -126,9 +126,10 @@ typedef struct contextune_function_run {
   /* Whether the problem keeps a config: a contextune_ruled_out, of which contextune_note_failure
    * says more, or below 0 to leave. Asked once a problem. NULL: all are kept. */
   int (*prune)(void* user, uint32_t config);
-  /* Lists the configs for a device, where the function was made without. Once, at the first call
-   * whose device is known; where none is known, `num_sms` is 0, and the list counts for that call.
-   * Returns 0. */
+  /* Lists the configs for a device, where the function was made without: at the first call whose
+   * device is known, by each of several threads that come to it at the same time. The list of the
+   * thread that is done first counts. Where no device is known, `num_sms` is 0, and the list counts
+   * for that call. It must not call the function itself. Returns 0. */
   int (*space)(void* user, const contextune_device* device, contextune_space* space);
   /* Says more of the region in which the problem is tuned, as before its first
    * contextune_region_next: its options, and what is put back. Returns 0. NULL: nothing. */
@@ -146,6 +147,9 @@ typedef struct contextune_function_run {
   int is_untuned;  /* 1: runs the default, and measures nothing */
   const char* set; /* parameters of the config to run, in place of what was tuned, "block=64"; with
                       the option `allow_override`. NULL: none */
+  /* Is told that the list of this call counts, before any config is named by its number. May be
+   * NULL. It calls nothing of contextune's. */
+  void (*listed)(void* user);
 } contextune_function_run;
 
 /* Calls it for that problem. A config that fails is given up, and the default runs in its place. A

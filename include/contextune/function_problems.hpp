@@ -41,15 +41,25 @@ class FunctionProblems : public AutotunedBase {
         configs_(std::move(other.configs_)),
         callables_(std::move(callables)) {}
 
-  /// Lists the configs for a device. Where none is known, they are of one call, and go to `listed`.
-  void list(const contextune_device& device, contextune_space& space,
-            std::vector<ConfigType>& listed) {
-    const bool is_known = device.num_sms != 0;
-    std::vector<ConfigType> made = space_.of_device(is_known ? current_device() : Device{});
-    std::vector<Config> texts = described_all(made);
-    this->add_configs(space, texts);
-    if (is_known) this->set_configs(std::move(texts));
-    (is_known ? configs_ : listed) = std::move(made);
+  /// The configs that one call has listed.
+  struct Listed {
+    bool is_of_call = false;  ///< no device is known: they are this call's alone
+    std::vector<ConfigType> configs;
+    std::vector<Config> texts;
+  };
+  /// Lists the configs for a device.
+  [[nodiscard]] Listed list(const contextune_device& device, contextune_space& space) {
+    Listed made;
+    made.is_of_call = device.num_sms == 0;
+    made.configs = space_.of_device(made.is_of_call ? Device{} : current_device());
+    made.texts = described_all(made.configs);
+    this->add_configs(space, made.texts);
+    return made;
+  }
+  /// They are the function's from now on. By whoever the library tells, one at a time.
+  void take(Listed&& listed) noexcept {
+    this->set_configs(std::move(listed.texts));
+    configs_ = std::move(listed.configs);
   }
 
   template <class... Args>

@@ -80,12 +80,16 @@ int FunctionCall::tune(std::uint32_t number) {
 
 bool FunctionCall::list_configs() {
   if (function_.tunable.load(std::memory_order_acquire) != nullptr) return true;
-  const std::lock_guard lock(function_.listing());
-  if (function_.tunable.load(std::memory_order_acquire) != nullptr) return true;
   contextune_device device{};
   device.size = sizeof device;
   if (contextune_current_device(&device) != 0 || device.num_sms == 0) return false;
-  function_.declare(list_space(function_, given_, device), " on " + text_of(device));
+  // Without a lock: the author's code may wait for a thread that calls the function as well, and
+  // lists its configs for itself.
+  const std::vector<std::string> listed = list_space(function_, given_, device);
+  const std::lock_guard lock(function_.listing());
+  if (function_.tunable.load(std::memory_order_acquire) != nullptr) return true;
+  if (given_.listed != nullptr) given_.listed(given_.user);
+  function_.declare(listed, " on " + text_of(device));
   return true;
 }
 

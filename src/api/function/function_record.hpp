@@ -89,7 +89,7 @@ struct contextune_function {
   /// @param where " on NVIDIA H200"; empty: on any device
   /// @throws Error that names the function if there is none, or two are equal
   void declare(const std::vector<std::string>& texts, const std::string& where);
-  /// Held by whoever lists the configs.
+  /// Held by whoever declares configs that were listed.
   [[nodiscard]] std::mutex& listing() noexcept { return listing_; }
 
   /// Tells the tunable of what is kept of a problem.

@@ -14,12 +14,37 @@ struct contextune_space {
 };
 
 namespace contextune::api {
+namespace {
+
+/// While this thread lists the configs of a function, which it then cannot call.
+class Listing {
+ public:
+  /// @throws Error if this thread does so already
+  explicit Listing(const contextune_function& function) : function_(function), outer_(innermost) {
+    for (const Listing* one = outer_; one != nullptr; one = one->outer_)
+      if (&one->function_ == &function)
+        throw Error(function.about("its config space calls the function itself"));
+    innermost = this;
+  }
+  ~Listing() { innermost = outer_; }
+  Listing(const Listing&) = delete;
+  Listing& operator=(const Listing&) = delete;
+
+ private:
+  static thread_local const Listing* innermost;
+  const contextune_function& function_;
+  const Listing* const outer_;
+};
+thread_local const Listing* Listing::innermost = nullptr;
+
+}  // namespace
 
 std::vector<std::string> list_space(const contextune_function& function,
                                     const contextune_function_run& call,
                                     const contextune_device& device) {
   if (call.space == nullptr)
     throw Error(function.about("it has no configs, and its calls have no `space` that lists them"));
+  const Listing listing(function);
   contextune_space listed;
   if (call_program([&] { return call.space(call.user, &device, &listed); }) != 0)
     throw FunctionCall::Left{};
