@@ -14,11 +14,20 @@ import job
 NOISY = {"SIMCUDA_NOISE": "0.2"}
 
 
+class InStep(job.TensorParallel):
+    """Ranks of which none is a step ahead of the others, however they are scheduled."""
+
+    variables = {"CONTEXTUNE_SPACE": str(job.HERE / "in_step.lua")}
+
+    def own_variables(self, rank, num_ranks):
+        return super().own_variables(rank, num_ranks) | {"SIMCUDA_SEED": str(rank + 1)}
+
+
 class SameWinners(unittest.TestCase):
     maxDiff = None
 
-    def check(self, num_ranks, mode, steps, variables=None):
-        with job.Job(num_ranks, mode, steps, {**NOISY, **(variables or {})}) as ranks:
+    def check(self, num_ranks, mode, steps, variables=None, program=None):
+        with job.Job(num_ranks, mode, steps, {**NOISY, **(variables or {})}, program=program) as ranks:
             self.assertEqual(ranks.unfinished(range(num_ranks)), [])
             logs = [ranks.log(rank) for rank in range(num_ranks)]
             for rank in range(num_ranks):
@@ -26,18 +35,21 @@ class SameWinners(unittest.TestCase):
             self.assertEqual(len(list(ranks.logs.glob("rank-*.log"))), num_ranks)
         return logs
 
-    def assert_same(self, logs):
+    def assert_same(self, logs, num_winners=3):
         for log in logs:
             self.assertEqual(job.told(log), [])
-            self.assertEqual(len(job.winners(log)), 3, log)
+            self.assertEqual(len(job.winners(log)), num_winners, log)
             self.assertEqual(job.winners(log), job.winners(logs[0]))
         self.assertEqual(job.contradictions(logs), [])
 
     def test_four_ranks_that_replay_get_the_same_winners(self):
         self.assert_same(self.check(4, "replay", 12))
 
+    @unittest.skipUnless(job.TENSOR_PARALLEL.exists(), "there is no simulated NCCL")
     def test_ranks_in_live_mode_get_the_same_winners(self):
-        self.assert_same(self.check(2, "live", 2000))
+        # Nobody is kept waiting in live mode: ranks that do not wait for one another by themselves
+        # may never meet on a busy machine, where one is through before the next one begins.
+        self.assert_same(self.check(2, "live", 300, program=InStep()), num_winners=6)
 
     def test_ranks_that_refine_and_confirm_get_the_same_winners(self):
         logs = self.check(2, "replay", 12, {"CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true"})
