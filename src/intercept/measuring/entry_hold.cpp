@@ -56,7 +56,9 @@ void EntryHold::touch(StreamHandle stream) noexcept {
     is_held_ =
         hold_ != nullptr && hold_->begin(std::max(least_limit_seconds, times_as_long * seconds));
   }
-  if (!is_held_ || !hold_->add(stream)) refuse();
+  if (is_held_ && hold_->add(stream)) return;
+  refusal_ = is_held_ ? Refusal::DriverRefuses : Refusal::NoMemory;
+  refuse();
 }
 
 void EntryHold::end_entry() noexcept {
@@ -72,7 +74,7 @@ void EntryHold::end_entry() noexcept {
     overruns_ = 0;
     return;
   }
-  refusal_ = true;
+  refusal_ = Refusal::BodyWaits;
   refuse();
 }
 

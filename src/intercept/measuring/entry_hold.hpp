@@ -55,8 +55,15 @@ class EntryHold {
   /// All work of the entry was issued, and the GPU may begin.
   void end_entry() noexcept;
 
-  /// Once after the body was seen to wait for its own work: it is held no longer.
-  [[nodiscard]] bool take_refusal() noexcept { return std::exchange(refusal_, false); }
+  /// Why it is held no longer, where somebody could wonder.
+  enum class Refusal {
+    None,
+    BodyWaits,      ///< for its own work
+    DriverRefuses,  ///< to have a stream wait
+    NoMemory        ///< or no thread, for what the streams wait for
+  };
+  /// Told once.
+  [[nodiscard]] Refusal take_refusal() noexcept { return std::exchange(refusal_, Refusal::None); }
 
   void forget_stream(StreamHandle stream) noexcept {
     if (hold_ != nullptr) hold_->forget_stream(stream);
@@ -77,7 +84,7 @@ class EntryHold {
   bool twice_ = false;
   bool once_only_ = false;  ///< between two runs the work was waited for
   bool refused_ = false;
-  bool refusal_ = false;
+  Refusal refusal_ = Refusal::None;
   bool waits_for_host_ = false;  ///< the GPU does
   bool is_due_ = false;          ///< the entry under way is held from its first work on
   bool has_two_runs_ = false;

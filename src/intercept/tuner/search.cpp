@@ -143,7 +143,7 @@ void Search::end(double now) {
   const std::unique_ptr<PassRecord> record = passes_.close();
   if (record == nullptr) return;
   watch_.store(Watch::Nothing, std::memory_order_release);
-  if (passes_.hold().take_refusal()) log_.fallback(FallbackReason::BodyWaits, region_, {}, {});
+  note_unheld();
   if (probation_.probe().end(record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
@@ -166,6 +166,24 @@ void Search::end(double now) {
   }
   settle_all();
   after_change();
+}
+
+void Search::note_unheld() {
+  using Refusal = EntryHold::Refusal;
+  switch (passes_.hold().take_refusal()) {
+    case Refusal::None:
+      return;
+    case Refusal::BodyWaits:
+      return log_.fallback(FallbackReason::BodyWaits, region_, {}, {});
+    case Refusal::DriverRefuses:
+      return log_.fallback(FallbackReason::NotHeld, region_, {},
+                           "The region is compared as the host launches it, because the driver "
+                           "does not have a stream of it wait for a value in memory.");
+    case Refusal::NoMemory:
+      return log_.fallback(FallbackReason::NotHeld, region_, {},
+                           "The region is compared as the host launches it, because there is no "
+                           "memory or no thread to have the GPU wait with.");
+  }
 }
 
 void Search::report_runs(const PassRecord& record, std::span<const SiteIndex> launched,

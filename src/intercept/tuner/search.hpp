@@ -139,6 +139,7 @@ class Search {
   /// Work that is waited for has not ended in time, so the search ends.
   void overrun();
   void note_winners();
+  void note_unheld();
   [[nodiscard]] bool open_probe(bool is_all);
   void drop_open_entry();
   void report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
