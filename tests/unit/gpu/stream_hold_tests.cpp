@@ -41,6 +41,17 @@ Driver driver_that(decltype(&cuStreamWaitValue32) wait) {
   return driver;
 }
 
+int num_waits = 0;
+
+/// Streams wait for nothing, and it is counted how often they would.
+Driver driver_that_counts() {
+  num_waits = 0;
+  return driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
+    ++num_waits;
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("A hold ends by itself, also while the driver waits for what it holds", "[hold]") {
@@ -52,11 +63,7 @@ TEST_CASE("A hold ends by itself, also while the driver waits for what it holds"
 }
 
 TEST_CASE("A stream waits once in a hold, the default stream like any other", "[hold]") {
-  static int num_waits = 0;
-  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
-    ++num_waits;
-    return CUDA_SUCCESS;
-  });
+  const Driver driver = driver_that_counts();
   StreamHold hold(driver);
   for (int entry = 1; entry <= 2; ++entry) {
     REQUIRE(hold.begin(60));
@@ -86,11 +93,7 @@ TEST_CASE("Whoever holds streams says when they go on", "[hold]") {
 }
 
 TEST_CASE("A stream that gets the handle of a destroyed one is held like any other", "[hold]") {
-  static int num_waits = 0;
-  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
-    ++num_waits;
-    return CUDA_SUCCESS;
-  });
+  const Driver driver = driver_that_counts();
   StreamHold hold(driver);
   REQUIRE(hold.begin(60));
   CHECK(hold.add(stream(1)));
@@ -122,11 +125,7 @@ TEST_CASE("After a join each stream goes on behind what all have had before, new
 }
 
 TEST_CASE("The per-thread streams of threads that follow one another are all held", "[hold]") {
-  static int num_waits = 0;
-  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
-    ++num_waits;
-    return CUDA_SUCCESS;
-  });
+  const Driver driver = driver_that_counts();
   StreamHold hold(driver);
   REQUIRE(hold.begin(60));
   for (int thread = 0; thread < 3; ++thread) {
@@ -139,11 +138,7 @@ TEST_CASE("The per-thread streams of threads that follow one another are all hel
 }
 
 TEST_CASE("A stream is not held where that would ruin a capture", "[hold]") {
-  static int num_waits = 0;
-  const Driver driver = driver_that([](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
-    ++num_waits;
-    return CUDA_SUCCESS;
-  });
+  const Driver driver = driver_that_counts();
   FakeDriver::get().capture_result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   StreamHold hold(driver);
   REQUIRE(hold.begin(60));
