@@ -178,7 +178,8 @@ void Search::note_unheld() {
     case Refusal::DriverRefuses:
       return log_.fallback(FallbackReason::NotHeld, region_, {},
                            "The region is compared as the host launches it, because the driver "
-                           "does not have a stream of it wait for a value in memory.");
+                           "does not have a stream of it wait for a value in memory, or a stream "
+                           "capture is under way.");
     case Refusal::NoMemory:
       return log_.fallback(FallbackReason::NotHeld, region_, {},
                            "The region is compared as the host launches it, because there is no "
