@@ -76,18 +76,26 @@ judge_replay() {
   return 1
 }
 
+# bare_ranks NAME COMMAND...: both ranks as they are, into NAME.bare; the status of the one that failed last.
+bare_ranks() {
+  local name=$1 status=0 rank process processes=()
+  shift
+  for rank in 0 1; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 timeout --kill-after 5 "$most_seconds" "$@" &
+    processes+=($!)
+  done >"$runs/$name.bare" 2>"$runs/$name.bare.err"
+  for process in "${processes[@]}"; do wait "$process" || status=$?; done
+  return $status
+}
+
 # peers PROGRAM STEPS [MODE]: two ranks that write to each other's memory, or call NCCL, bare and tuned as
 # they run, or in a replay.
 peers() {
-  local name meet mode=${3:-live} status_bare=0 status=0 rank processes=()
+  local name meet mode=${3:-live} status_bare=0 status=0
   name=$(name_of "$1" "$mode")
   meet=$(mktemp -d)
   local command=("$1" --steps "$2" --meet "$meet/socket")
-  for rank in 0 1; do
-    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 timeout --kill-after 5 "$most_seconds" "${command[@]}" &
-    processes+=($!)
-  done >"$runs/$name.bare" 2>"$runs/$name.bare.err"
-  for process in "${processes[@]}"; do wait "$process" || status_bare=$?; done
+  bare_ranks "$name" "${command[@]}" || status_bare=$?
   under "$name" -n 2 --mode "$mode" --region nvtx:step --space "$1.lua" -- "${command[@]}" || status=$?
   rm -rf "$meet"
   if ! judge_output "$name" "$status_bare" "$status" || ! judge_replay "$name" "$mode"; then
@@ -183,9 +191,29 @@ by_function() {
   fi
 }
 
+# launches_beside_nccl: two ranks whose launches between collectives go out chained, gathered or both, and as
+# written in turns.
+launches_beside_nccl() {
+  local way name meet status_bare status
+  for way in chained gathered=16 "chained gathered=16"; do
+    name=many_launches_${way//[ =]/_} status_bare=0 status=0
+    meet=$(mktemp -d)
+    local command=("$programs/many_launches" --steps 20000 --meet "$meet/socket")
+    bare_ranks "$name" "${command[@]}" || status_bare=$?
+    under "$name" -n 2 --force "launches=$way in turns" -- "${command[@]}" || status=$?
+    rm -rf "$meet"
+    judge_output "$name" "$status_bare" "$status" || continue
+    if [ "$(cat "$runs/$name.log"/rank-*.log | grep -cE 'event=submission .* (chained|in_graphs)=[1-9]')" -ne 2 ]; then
+      row "$name" failed "a rank's launches all went out as written; see $runs/$name.log"
+    else
+      row "$name" passed "$(grep -ohE 'launches: .*' "$runs/$name.report" | head -1)"
+    fi
+  done
+}
+
 joined
 if [ "$gpus" -lt 2 ]; then
-  for name in tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_gemm_function all_gather_moe moe_reduce_scatter torch_tensor_parallel torch_tensor_parallel_replay; do
+  for name in tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_gemm_function all_gather_moe moe_reduce_scatter many_launches torch_tensor_parallel torch_tensor_parallel_replay; do
     row "$name" skipped "one GPU here"
   done
 else
@@ -196,6 +224,7 @@ else
   by_function
   peers "$programs/all_gather_moe" 12000
   peers "$programs/moe_reduce_scatter" 12000
+  launches_beside_nccl
   if python3 -c 'import torch' 2>/dev/null; then
     torch_peers 12000
     torch_peers 6000 replay
