@@ -245,6 +245,16 @@ class CustomOps(unittest.TestCase):
             self.assertEqual(self.runs(call, 4.0), (["fast"], {4.0}))
         self.assertTrue(lines("event=winner", "rows=3"))
 
+    def test_parameters_may_have_any_name(self):
+        def slow(_at: torch.Tensor, _settled: float) -> torch.Tensor:
+            return self.fill("slow", 256, _at, _settled)
+
+        op = torch.library.custom_op(f"tests::{self.name}", slow, mutates_args=())
+        op.register_fake(lambda _at, _settled: torch.empty_like(_at))
+        register_custom_op_autotuning(op, [CustomOpConfig(self.fast)])
+        self.runs(op, self.x, 1.0)
+        self.assertEqual(self.runs(op, self.x, 4.0), (["fast"], {4.0}))
+
     def test_without_a_fake_implementation_a_run_says_how_large_results_are(self):
         op = self.filled(fake=False)
         register_custom_op_autotuning(op, [CustomOpConfig(self.fast)])

@@ -13,7 +13,7 @@ from contextune._code import code_behind
 from contextune._custom_op_call import NotSearchable, OpCall
 from contextune._custom_op_config import (CustomOpConfig, OpImplementation, implementations_of,
                                           with_parameters)
-from contextune._custom_op_key import Dispatch, ProblemOfCall, key_function
+from contextune._custom_op_key import Dispatch, ProblemOfCall, kernel_by_key
 from contextune._custom_op_ranks import (OpRanks, group_parameter, is_collective, job, process_group,
                                          ranks_of)
 from contextune._custom_op_torch import CustomOp, Kernel, are_tuned, tensors_of
@@ -62,7 +62,6 @@ class CustomOpAutotuning:
         self._options = {"repeatable": not changes} | options
         if self._dispatch is None or self._dispatch.points:
             self._options.setdefault("buckets", "exact")
-        self._key = key_function(self._op, job() if self._is_collective else None)
         self._settled: dict[Any, Kernel] = {}  # what runs wherever it is called
         self._asked: dict[Any, Callable[[], Kernel | None]] = {}  # what runs here, as regions find more
         self._choices: dict[Any, Choice] = {}
@@ -92,25 +91,25 @@ class CustomOpAutotuning:
     def _tuned(self, default: Kernel) -> Kernel:
         """The kernel in place of that one, which is the default."""
         self._implementations[0].function = default
-        key, settled, asked, slowly = self._key, self._settled, self._asked, self._call_slowly
+        return kernel_by_key(self._op, self._settled, self._search, self._failed,
+                             job() if self._is_collective else None)
 
-        def kernel(*args: Any, **kwargs: Any) -> Any:
-            at = key(*args, **kwargs)
-            way = settled.get(at)
-            if way is None:
-                ask = asked.get(at)
-                if ask is None or (way := ask()) is None:
-                    return slowly(at, args, kwargs)
-            try:
-                return way(*args, **kwargs)
-            except Exception:
-                # No rank of several may do something else by itself.
-                if way is default or self._is_collective:
-                    raise
-            settled.pop(at, None)
-            return slowly(at, args, kwargs)  # the choice says why, and settles on its default
+    def _search(self, at: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is not settled wherever it is made."""
+        ask = self._asked.get(at)
+        if ask is None or (way := ask()) is None:
+            return self._call_slowly(at, args, kwargs)
+        try:
+            return way(*args, **kwargs)
+        except Exception:
+            return self._failed(at, way, args, kwargs)
 
-        return kernel
+    def _failed(self, at: Any, way: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same call once more, amid the exception of that kernel."""
+        if way is self._default() or self._is_collective:
+            raise  # no rank of several may do something else by itself
+        self._settled.pop(at, None)
+        return self._call_slowly(at, args, kwargs)  # the choice says why, and settles on its default
 
     def _untuned(self, device: str, default: Kernel) -> Kernel:
         """The kernel for a type of device where nothing is tuned."""

@@ -5,7 +5,7 @@ import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from contextune._custom_op_torch import CustomOp
+from contextune._custom_op_torch import CustomOp, Kernel
 from contextune._errors import Error
 
 #: Types in a schema whose values change nothing about what is best.
@@ -24,15 +24,48 @@ def _part(value: Any) -> Any:
     return None if isinstance(value, float) else value
 
 
-def key_function(op: CustomOp, job: Any = None) -> Callable[..., Any]:
-    """A function of a call's arguments: all sizes, and the device. Written out, because each call asks it.
+def kernel_by_key(op: CustomOp, settled: Mapping[Any, Kernel], search: Callable[..., Any],
+                  failed: Callable[..., Any], job: Any = None) -> Kernel:
+    """A kernel that runs what is settled for a call's key. Written out, because each call runs it.
 
     Args:
+        settled: Kernels by key: all sizes, and the device.
+        search: Given the key, the arguments and the keyword arguments of a call that has no kernel there.
+        failed: Given the kernel that has just raised, too, behind the key.
         job: Has the process group of all ranks as `WORLD`. A job that was ended and begun again may give
             other ranks the same names.
     """
-    parameters, has_device = [], False
-    parts = [] if job is None else ["id(_job.WORLD)"]
+    parameters, key, given = _written_out(op)
+    if job is not None:
+        key += ", id(_job.WORLD)"
+    names = {"_part": _part, "_job": job, "_settled": settled.get, "_search": search, "_failed": failed}
+    if given and parameters == given:
+        key, arguments = f"({key},)", f"({given},), {{}}"
+    else:  # a call may leave arguments out, for which implementations have defaults of their own
+        exec(f"def _key({parameters}): return {key},", names)
+        parameters = given = "*_args, **_kwargs"
+        key, arguments = f"_key({given})", "_args, _kwargs"
+    exec(f"""def kernel({parameters}):
+    _at = {key}
+    _way = _settled(_at)
+    if _way is None:
+        return _search(_at, {arguments})
+    try:
+        return _way({given})
+    except Exception:
+        return _failed(_at, _way, {arguments})
+""", names)
+    kernel: Kernel = names["kernel"]
+    return kernel
+
+
+def _written_out(op: CustomOp) -> tuple[str, str, str]:
+    """The parameters of a function with the op's arguments, their key, and the names of the arguments."""
+    if any(keyword.iskeyword(name) or name.startswith("_") for name in op.parameters):
+        return "*_args, **_kwargs", "_part(_args), _part(tuple(_kwargs.items()))", ""
+    parameters: list[str] = []
+    parts: list[str] = []
+    has_device = False
     for one in op.schema.arguments:
         kind = str(one.type)
         is_optional = one.has_default_value() or kind.startswith("Optional")
@@ -50,12 +83,7 @@ def key_function(op: CustomOp, job: Any = None) -> Callable[..., Any]:
             parts.append(one.name)
         else:
             parts.append(f"_part({one.name})")
-    if any(keyword.iskeyword(name) for name in op.parameters):
-        return lambda *args, **kwargs: (_part(args), _part(tuple(kwargs.items())),
-                                        None if job is None else id(job.WORLD))
-    text = f"lambda {', '.join(parameters)}: ({''.join(part + ', ' for part in parts)})"
-    function: Callable[..., Any] = eval(text, {"_part": _part, "_job": job})  # of names in a schema
-    return function
+    return ", ".join(parameters), ", ".join(parts) or "None", ", ".join(op.parameters)
 
 
 class Dispatch:
