@@ -15,6 +15,8 @@
 //   hinted -1     sizes are measured that it names before, and no others
 //   asks R        asks for its timings before all of this
 //   then_live -1  does it once more, in a live region
+//   row -1        calls of it are timed in a row
+//   hesitates -1  its fastest implementation is the slowest on the host
 // PATH.ran.RANK has what did it in the end, PATH.asked.RANK what the timings said.
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +37,7 @@ class Operation {
  public:
   Operation(const Wanted& wanted, const Place& place) : wanted_(wanted), place_(place) {
     CHECK(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(&event_, CU_EVENT_DEFAULT));
     CHECK(cuMemAlloc(&in_, num_bytes));
     CHECK(cuMemAlloc(&out_, num_bytes));
     CHECK(cuMemsetD32(in_, static_cast<unsigned>(place.rank + 1), num_elements));
@@ -69,6 +72,8 @@ class Operation {
         "sum",
         {.select = wanted_.says("immediate") ? Select::Immediate : Select::Deferred,
          .ranks = place_.ranks,
+         .repeatable = wanted_.says("row"),
+         .calls_per_pass = wanted_.says("row") ? 8 : 1,
          .n_repeat = 2,
          .hints = is_hinted ? std::vector<std::uint64_t>{num_bytes} : std::vector<std::uint64_t>(),
          .unseen = is_hinted               ? UnseenSize::Default
@@ -137,6 +142,7 @@ class Operation {
   void with_fastest() {
     if (wanted_.says("throws")) throw std::runtime_error("not here");
     if (wanted_.says("dies")) std::_Exit(0);
+    for (int i = 0; i < 1000 && wanted_.says("hesitates"); ++i) CHECK(cuEventQuery(event_));
     const bool is_wrong = wanted_.says("wrong") || (wanted_.says("wrong_later") && is_later_);
     with(other_, 128, is_wrong ? 8 : 7);
     ran_ = "fastest";
@@ -146,6 +152,7 @@ class Operation {
   const Place place_;
   CUfunction function_ = load(more_kernel);
   CUstream stream_ = nullptr;
+  CUevent event_ = nullptr;
   CUdeviceptr in_ = 0, out_ = 0;
   ncclComm_t communicator_ = nullptr;
   ncclComm_t other_ = nullptr;  ///< of the fastest

@@ -29,6 +29,15 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
         self.assert_winner(logs, "fastest")
         self.assert_agreed(logs)
 
+    def test_calls_in_a_row_are_judged_by_what_they_take_of_the_host_as_well_without_cupti(self):
+        logs = self.run_job(2, "alone", "row", -1, "hesitates", -1)
+        self.assert_winner(logs, "better")
+        self.assert_agreed(logs)
+        for log in logs:
+            self.assertNotIn("event=timer action=open", log)
+            self.assertRegex(log, "event=trial .*implementation=fastest .*launches=8 time_us=.* timer=events")
+        self.assert_winner(self.run_job(2, "alone", "hesitates", -1), "fastest")
+
     def test_four_ranks_find_the_fastest_in_a_repeated_region(self):
         self.assert_winner(self.run_job(4, "region"), "fastest")
 

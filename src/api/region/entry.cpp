@@ -41,6 +41,7 @@ struct Search {
   Options author;
   bool repeatable = false;
   std::optional<std::vector<std::uint32_t>> together;  ///< ranks that the body waits for
+  bool rows = false;                                   ///< its passes are
   std::vector<Snapshot::Span> spans;
   int (*restore)(void* user) = nullptr;
   void* restore_user = nullptr;
@@ -115,6 +116,7 @@ Mode mode_of(Runtime& runtime, Search& search) {
     entry.region = &make_region(runtime, search.name, search.device, search.author, search.as);
   }
   if (search.together) entry.region->ranks().repeat_together(*search.together);
+  if (search.rows && search.author.mode == Mode::Body) entry.region->time_rows();
   // Copies would end the capture, and what is captured does nothing yet that could be undone.
   if (search.author.mode != Mode::Body || runtime.is_capturing()) return false;
   if (search.spans.empty() || entry.region->finished()) return true;
@@ -458,6 +460,10 @@ int region_untuned(const contextune_entry* entry) noexcept {
 
 void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ranks) noexcept {
   if (Search* const search = of(entry).search) search->together = std::move(ranks);
+}
+
+void time_rows(contextune_entry* entry) noexcept {
+  if (Search* const search = of(entry).search) search->rows = true;
 }
 
 int next_pass(contextune_entry* entry) noexcept {

@@ -36,6 +36,9 @@ void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint3
 [[nodiscard]] int region_untuned(const contextune_entry* entry) noexcept;
 /// All passes of it wait for these ranks of the job; empty: for all of the job. As an option.
 void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ranks) noexcept;
+/// Where the body is repeated, it is a row of calls of one tunable, which is timed as a whole. As
+/// an option.
+void time_rows(contextune_entry* entry) noexcept;
 [[nodiscard]] int next_pass(contextune_entry* entry) noexcept;
 void end_region(contextune_entry* entry) noexcept;
 

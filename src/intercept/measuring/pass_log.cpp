@@ -66,7 +66,7 @@ void PassLog::read_times() {
   }
 }
 
-EndedPass PassLog::ended(const PassRecord& record, const SpanTimer::Span& span) {
+EndedPass PassLog::ended(const PassRecord& record, const SpanTimer::Span& span) const {
   EndedPass ended{record.pass, PassResult::none(record.pass), span.seconds, {}};
   if (std::isnan(span.seconds)) return ended;
   ended.survived = record.tried;
@@ -81,6 +81,11 @@ EndedPass PassLog::ended(const PassRecord& record, const SpanTimer::Span& span) 
   if (!record.is_held_up()) {
     result.region_seconds =
         span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
+  }
+  if (row_site_ != no_site) {
+    if (const auto share = record.share_of_calls(row_site_, result.region_seconds))
+      result.sites.push_back(*share);
+    ended.row = record.row;
   }
   ended.result = std::move(result);
   return ended;

@@ -22,6 +22,9 @@ enum class RegionClock {
   /// The same, where all sites are chosen by the region's time: single launches are not timed, and
   /// CUPTI is not opened for it.
   EntryOnly,
+  /// The same, where entries are rows of calls of one tunable: what a call takes is its share of
+  /// the entry. So it has the time in which the GPU waits for the host, as in a loop.
+  Row,
   Work  ///< a window of one site's launches: the mean of their own times (`process`)
 };
 
@@ -40,6 +43,8 @@ struct EndedPass {
 class PassLog {
  public:
   PassLog(Measurement& measurement, std::uint16_t search, RegionClock clock);
+  /// Entries are rows of calls of that site.
+  void time_rows_of(SiteIndex site) noexcept { row_site_ = site; }
 
   /// An entry begins that is watched.
   PassRecord& open(PassId pass, Measure measure, std::span<const std::uint32_t> configs);
@@ -83,11 +88,12 @@ class PassLog {
  private:
   void read_times();
   [[nodiscard]] PassRecord* find(std::uint32_t pass) noexcept;
-  [[nodiscard]] static EndedPass ended(const PassRecord& record, const SpanTimer::Span& span);
+  [[nodiscard]] EndedPass ended(const PassRecord& record, const SpanTimer::Span& span) const;
 
   Measurement& measurement_;
   const std::uint16_t search_;
   const RegionClock clock_;
+  SiteIndex row_site_ = no_site;
   std::unique_ptr<PassRecord> entry_;
   std::deque<PassRecord> awaited_;
   EntrySpans spans_;

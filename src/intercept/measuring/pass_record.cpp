@@ -145,6 +145,24 @@ std::vector<SiteResult> PassRecord::sites_too_large() const {
   return sites;
 }
 
+std::optional<SiteResult> PassRecord::share_of_calls(SiteIndex index, double seconds) const {
+  if (index >= sites_.size()) return std::nullopt;
+  const SiteCount& site = sites_[index];
+  if ((site.calls == 0 && !site.failed) || site.connection_bytes > 0) return std::nullopt;
+  SiteResult one;
+  one.site = index;
+  one.config = site.config;
+  one.launches = site.calls;
+  if (site.failed) {
+    one.status = SiteResult::Status::LaunchFailed;
+  } else if (site.spoiled || !(seconds > 0)) {
+    one.status = SiteResult::Status::Missing;
+  } else {
+    one.seconds = seconds / site.calls;
+  }
+  return one;
+}
+
 PassResult PassRecord::result(bool mean) const {
   PassResult result;
   result.pass = pass;

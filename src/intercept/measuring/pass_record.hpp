@@ -80,6 +80,9 @@ class PassRecord {
   [[nodiscard]] bool has_run_one(SiteIndex site) const { return !sites_[site].mixed; }
   /// Those that took too much memory, which the region's time does not tell.
   [[nodiscard]] std::vector<SiteResult> sites_too_large() const;
+  /// The result of a site whose calls were a row that took so long. Not above 0: that is not known.
+  /// Absent: it made none, or is among sites_too_large().
+  [[nodiscard]] std::optional<SiteResult> share_of_calls(SiteIndex site, double seconds) const;
   /// Sites that miss records are `Missing`. @param mean region time is the sites' mean, not the
   /// stretch from first start to last end
   [[nodiscard]] PassResult result(bool mean) const;

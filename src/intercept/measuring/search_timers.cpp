@@ -10,7 +10,8 @@ constexpr int most_release_tries = 8;
 
 Measure SearchTimers::measure(Measure planned) const noexcept {
   if (planned == Measure::Span && clock_ == RegionClock::Work) return Measure::Activity;
-  if (planned == Measure::Activity && clock_ == RegionClock::EntryOnly) return Measure::Span;
+  const bool by_entry = clock_ == RegionClock::EntryOnly || clock_ == RegionClock::Row;
+  if (planned == Measure::Activity && by_entry) return Measure::Span;
   return planned;
 }
 

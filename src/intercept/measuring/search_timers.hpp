@@ -17,6 +17,8 @@ class SearchTimers {
   /// Tags the search's launches; 0: there are more searches than can be told apart.
   [[nodiscard]] std::uint16_t id() const noexcept { return id_; }
   [[nodiscard]] RegionClock clock() const noexcept { return clock_; }
+  /// Before the first pass.
+  void set_clock(RegionClock clock) noexcept { clock_ = clock; }
   [[nodiscard]] const char* name() const noexcept { return measurement_.timer_name(); }
 
   /// How a pass is measured that is to be measured so.
@@ -34,7 +36,7 @@ class SearchTimers {
 
  private:
   Measurement& measurement_;
-  const RegionClock clock_;
+  RegionClock clock_;
   const std::uint16_t id_;
   int release_tries_ = 0;  ///< of CUPTI, since it was last wanted
 };

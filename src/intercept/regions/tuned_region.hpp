@@ -26,6 +26,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] RegionOutcome outcome() const override { return search_.outcome(); }
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
+  void time_rows() override { search_.time_rows(); }
   [[nodiscard]] RegionRanks& ranks() noexcept override { return body_ranks_; }
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;

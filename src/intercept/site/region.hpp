@@ -68,6 +68,9 @@ class Region {
   /// True: it was the final pass already, since all winners were stored and ran in it.
   virtual bool end_pass() noexcept { return false; }
 
+  /// Each pass is a row of calls of one tunable, which is timed as a whole. Before the first pass.
+  virtual void time_rows() {}
+
   /// Instead of end_pass, when the body was left early: ends the search, all sites keep their
   /// default. Restoring memory is the caller's.
   virtual void abandon_pass() noexcept {}

@@ -71,8 +71,8 @@ PassPlan Search::plan_entry(double now, bool bounded) {
     (void)timers_.want(false);
     if (measure == Measure::Span && has_spans()) timers_.compare_without_cupti();
   }
-  const bool by_region = timers_.clock() == RegionClock::EntryOnly;
-  PassRecord& entry = passes_.open(plan.pass, by_region ? measure : plan.measure, plan.configs);
+  const bool by_work = timers_.clock() == RegionClock::Work;
+  PassRecord& entry = passes_.open(plan.pass, by_work ? plan.measure : measure, plan.configs);
   entry.counted = plan.counted;
   entry.agreed = plan.agreed;
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
@@ -102,6 +102,12 @@ void Search::keep_so_far(double now, bool at_once) {
 void Search::pass_by(double now) {
   if (probation_.has_winners()) begin_probe(now);
   skip();
+}
+
+void Search::time_rows() {
+  const std::lock_guard lock(mutex_);
+  timers_.set_clock(RegionClock::Row);
+  reports_.log().set_timer("events");
 }
 
 bool Search::begin(double now) {

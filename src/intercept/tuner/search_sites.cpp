@@ -42,6 +42,9 @@ bool SearchSites::add(Site& site, SiteSpec spec, const log::SiteFacts& facts,
     search_.reports_.results().exclude(site.index, config, TrialStatus::Crashed);
     search_.storing_.note_failed(site.index, config, TrialStatus::Crashed);
   }
+  const bool is_first_span = site.timed_as_span && !search_.has_spans();
+  if (is_first_span && search_.timers_.clock() == RegionClock::Row)
+    search_.passes_.time_rows_of(site.index);
   search_.sites_.push_back(&site);
   search_.probation_.prospects().add_site(site, named.configs.size(), named.stored,
                                           std::move(suspicions));

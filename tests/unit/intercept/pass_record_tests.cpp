@@ -167,3 +167,33 @@ TEST_CASE("A graph whose kernels are not told apart gives its sites no time", "[
   CHECK(result.sites[0].status == SiteResult::Status::Missing);
   CHECK(result.region_seconds == 2);
 }
+
+TEST_CASE("What a call of a row takes is its share of the row, whatever else was launched",
+          "[pass_record]") {
+  const std::vector<std::uint32_t> configs{2, 0};
+  PassRecord record(PassId{1}, Measure::Span, configs);
+  for (int call = 0; call < 4; ++call) record.launched(0, 1, 0);
+  record.launched(1, 3, 0);
+  const auto share = record.share_of_calls(0, 8e-6);
+  REQUIRE(share);
+  CHECK(share->status == SiteResult::Status::Measured);
+  CHECK(share->config == 2);
+  CHECK(share->launches == 4);
+  CHECK(share->seconds == Approx(2e-6));
+  CHECK(record.share_of_calls(0, 0)->status == SiteResult::Status::Missing);
+  CHECK_FALSE(record.share_of_calls(2, 8e-6));
+
+  SECTION("one that was no sample has none") {
+    record.run_another(0);
+    CHECK(record.share_of_calls(0, 8e-6)->status == SiteResult::Status::Missing);
+  }
+  SECTION("one that failed has failed") {
+    record.failed(0);
+    CHECK(record.share_of_calls(0, 8e-6)->status == SiteResult::Status::LaunchFailed);
+  }
+  SECTION("one that takes too much memory is told once") {
+    record.took_too_much(0, 1 << 20);
+    CHECK_FALSE(record.share_of_calls(0, 8e-6));
+    CHECK(record.sites_too_large().size() == 1);
+  }
+}
