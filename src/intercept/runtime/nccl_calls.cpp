@@ -18,6 +18,21 @@ namespace {
 
 constexpr const char* found_collectives = "auto:collectives";
 
+void note_use(const contextune_nccl_call& call, LaunchRegion* region) noexcept {
+  const bool communicates =
+      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+  if (communicates && region != nullptr && region->collectives() != nullptr)
+    region->collectives()->note_used(call.comm);
+}
+
+/// The region whose site the call is; null: none's. An implementation of a choice is judged as a
+/// whole. A site of its own in there would be searched on a path that the next config may not take,
+/// and each rank would have to be on it for the very same decisions.
+LaunchRegion* counted_in(LaunchRegion* region) noexcept {
+  const TunableCall* const tunable = this_thread().call;
+  return tunable != nullptr && tunable->is_span() ? nullptr : region;
+}
+
 }  // namespace
 
 void NcclCalls::find_stretch(const Options& options, std::function<void()> measures) noexcept {
@@ -49,34 +64,33 @@ void NcclCalls::find_stretch(const Options& options, std::function<void()> measu
 
 bool NcclCalls::repeats(const contextune_nccl_call& call) noexcept {
   ThreadState& thread = this_thread();
-  if (thread.call != nullptr) return false;  // its launches have to be seen
-  return process_collectives().begin_settled(call, region_of(thread), thread.collectives);
+  if (thread.call != nullptr && (!thread.call->is_span() || services_.recorder.active()))
+    return false;
+  LaunchRegion* const region = region_of(thread);
+  if (!process_collectives().begin_settled(call, counted_in(region), thread.collectives))
+    return false;
+  note_use(call, region);
+  return true;
 }
 
 void NcclCalls::begins(const contextune_nccl_call& call) noexcept {
   threads_.before(call);
   const ThreadState& thread = this_thread();
-  LaunchRegion* region = region_of(thread);
-  const bool communicates =
-      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
-  if (communicates && region != nullptr && region->collectives() != nullptr)
-    region->collectives()->note_used(call.comm);
-  // An implementation of a choice is judged as a whole. A site of its own in there would be
-  // searched on a path that the next config may not take, and each rank would have to be on it for
-  // the very same decisions.
-  if (thread.call != nullptr && thread.call->is_span()) region = nullptr;
+  LaunchRegion* const region = region_of(thread);
+  note_use(call, region);
   const bool counts = thread.region == nullptr || thread.counts;
   const bool captured =
       services_.captures.possible() && services_.captures.is_capturing(call.stream);
   find_nccl_code(call);
   if (services_.recorder.active()) services_.recorder.nccl_begins(call);
   services_.ranks.nccl_begins(call);
-  process_collectives().begin(call, region, counts, captured);
+  process_collectives().begin(call, counted_in(region), counts, captured);
 }
 
 void NcclCalls::ends(const contextune_nccl_call& call) noexcept {
+  const TunableCall* const tunable = this_thread().call;
   const bool may_settle = !services_.captures.possible() && !services_.recorder.active() &&
-                          this_thread().call == nullptr;
+                          (tunable == nullptr || tunable->is_span());
   process_collectives().end(call, may_settle, !services_.open.watches_always());
   if (services_.recorder.active()) services_.recorder.nccl_ended(call);
   threads_.after(call);
