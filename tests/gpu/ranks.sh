@@ -13,7 +13,9 @@ same_winners() {
 # agreements NAME: what rank 0 says of the tuning, for the remark of its row.
 agreements() {
   echo "$gpus GPU(s), $(grep -c 'event=sync .*verdict=committed' "$runs/$1.log/rank-0.log") agreements," \
-    "$(grep -oE ' verdict=(kept|reduced|rejected)| gain=[^ ]*' "$runs/$1.log/rank-0.log" | head -2 | tr '\n' ' ')"
+    "$(grep -oE ' verdict=(kept|reduced|rejected)| gain=[^ ]*' "$runs/$1.log/rank-0.log" | head -2 | tr '\n' ' ')" \
+    "$(sed -nE 's/.*event=summary region=[^ ]+ .* entries=([0-9]+) .* stage=([a-z]+) .*/\2 after \1 entries/p' \
+      "$runs/$1.log/rank-0.log" | head -1)"
 }
 
 # ranks STEPS: two ranks of the demo, replayed. Live, ranks that share nothing but their tuning drift
