@@ -76,7 +76,7 @@ std::string own_region_of(const contextune_choice& choice, const ChoiceProblem& 
 }
 
 /// Sets the options of the problem's own region.
-void set_up(contextune_entry& entry, const contextune_choice& choice,
+void set_up(contextune_entry& entry, const contextune_choice& choice, const Runtime& runtime,
             const contextune_choice_run& run) {
   static_cast<void>(set_region_option(&entry, "repeatable", "true"));
   // The time of an implementation would else include how late the other ranks came to it.
@@ -85,8 +85,9 @@ void set_up(contextune_entry& entry, const contextune_choice& choice,
     make_passes_together(
         &entry, choice.group.is_whole_job ? std::vector<std::uint32_t>() : choice.group.ranks);
     // Ranks are not held, so the host's time counts in what is compared: with CUPTI, and half a
-    // second after it, NCCL's calls take the host 10 to 20 us in place of 6 (two H200s).
-    if (choice.options.calls_per_pass > 1) time_rows(&entry);
+    // second after it, NCCL's calls take the host 10 to 20 us in place of 6 (two H200s). Where
+    // launches are not seen, only CUPTI finds work in other streams than the default one.
+    if (choice.options.calls_per_pass > 1 && runtime.sees_launches()) time_rows(&entry);
   }
   if (choice.options.repeatable != 0) return;
   for (std::size_t i = 0; i < run.num_memory; ++i)
@@ -205,7 +206,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     begin_region_as(&entry, own_region_of(choice, problem),
                     {StoredKind::Choice, choice.name, choice.site_name, choice.site_key(problem)},
                     refused);
-    set_up(entry, choice, run);
+    set_up(entry, choice, runtime, run);
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {
       region = runtime.current_region();
