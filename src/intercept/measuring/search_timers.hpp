@@ -17,7 +17,7 @@ class SearchTimers {
   /// Tags the search's launches; 0: there are more searches than can be told apart.
   [[nodiscard]] std::uint16_t id() const noexcept { return id_; }
   [[nodiscard]] RegionClock clock() const noexcept { return clock_; }
-  /// Before the first pass.
+  /// Before a site is known.
   void set_clock(RegionClock clock) noexcept { clock_ = clock; }
   [[nodiscard]] const char* name() const noexcept { return measurement_.timer_name(); }
 

@@ -68,7 +68,8 @@ class Region {
   /// True: it was the final pass already, since all winners were stored and ran in it.
   virtual bool end_pass() noexcept { return false; }
 
-  /// Each pass is a row of calls of one tunable, which is timed as a whole. Before the first pass.
+  /// Each pass is a row of calls of one tunable, which is timed as a whole. Too late once a site is
+  /// known.
   virtual void time_rows() {}
 
   /// Instead of end_pass, when the body was left early: ends the search, all sites keep their

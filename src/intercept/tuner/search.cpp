@@ -106,6 +106,7 @@ void Search::pass_by(double now) {
 
 void Search::time_rows() {
   const std::lock_guard lock(mutex_);
+  if (!sites_.empty()) return;
   timers_.set_clock(RegionClock::Row);
   reports_.log().set_timer("events");
 }

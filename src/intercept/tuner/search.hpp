@@ -94,7 +94,7 @@ class Search {
   /// Whether the GPU may be kept from beginning an entry until all its work is there (EntryHold).
   /// @param twice the body of such an entry may run twice
   void may_hold_entries(bool may, bool twice);
-  /// Entries are rows of calls of one tunable (RegionClock::Row). Before the first.
+  /// Entries are rows of calls of one tunable (RegionClock::Row). Too late once a site is known.
   void time_rows();
   /// The entry ends: all its work was issued. Without a begin it does nothing. Nor does it
   /// where the body is to run again (OpenPass).
