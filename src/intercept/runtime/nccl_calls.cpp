@@ -69,7 +69,8 @@ bool NcclCalls::repeats(const contextune_nccl_call& call) noexcept {
   LaunchRegion* const region = region_of(thread);
   if (!process_collectives().begin_settled(call, counted_in(region), thread.collectives))
     return false;
-  note_use(call, region);
+  // Other settled calls are in no region, or in one that is finished and looks at nothing.
+  if (thread.call != nullptr) note_use(call, region);
   return true;
 }
 
