@@ -74,7 +74,11 @@ RankGroup RankGroups::members(const void* communicator, std::uint32_t ranks,
   RankGroup group;
   Coordinator* const all = ranks_.others(options, group.why);
   group.knows_job = ranks_.knows_job();
-  if (all == nullptr) return group;
+  if (all == nullptr) {
+    // One rank has nobody to be found, so it is nothing to it that others are lost.
+    if (ranks == 1 && group.knows_job) group.ranks = {ranks_.place().rank};
+    return group;
+  }
   // While this one waits, ranks of its other communicators need not look for it.
   announce_communicators();
   const auto known = collective_calls().find(communicator);
