@@ -1,7 +1,9 @@
 #include "log/line_writer.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -44,8 +46,8 @@ struct LineWriter::State {
   std::deque<LogFile> files;
   std::vector<Line> lines;  // no deque: work() may not throw where it takes them
   std::size_t queued_bytes = 0;
-  std::uint64_t queued = 0;
-  std::uint64_t written = 0;
+  std::atomic<std::uint64_t> queued = 0;
+  std::atomic<std::uint64_t> written = 0;
   bool stalls = false;  // somebody has waited in vain, and nothing was written since
 
   void start(const std::shared_ptr<State>& self) {
@@ -144,6 +146,13 @@ void LineWriter::flush(std::chrono::milliseconds most) {
   if (state_->stalls) return;
   const std::uint64_t number = state_->queued;
   state_->stalls = !state_->changed.wait_for(lock, most, [&] { return state_->written >= number; });
+}
+
+void LineWriter::flush_in_signal_handler(std::chrono::milliseconds most) const noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + most;
+  constexpr timespec nap{0, 100'000};
+  while (state_->written < state_->queued && std::chrono::steady_clock::now() < deadline)
+    (void)nanosleep(&nap, nullptr);
 }
 
 }  // namespace contextune::log

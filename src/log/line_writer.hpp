@@ -28,6 +28,8 @@ class LineWriter {
   /// Waits until all that was appended is written, at most so long; where that was in vain, nobody
   /// waits again until something is written.
   void flush(std::chrono::milliseconds most);
+  /// As flush() for a signal handler, whose thread may hold any lock: it takes none, and no memory.
+  void flush_in_signal_handler(std::chrono::milliseconds most) const noexcept;
 
  private:
   struct State;

@@ -26,6 +26,8 @@ namespace {
 // Where the disk stands still, the program goes on. On a busy machine a thread that could run may
 // not for hundreds of milliseconds, and what a program's last line says would be lost.
 constexpr std::chrono::milliseconds most_flush{2000};
+// The thread that writes may itself wait for a lock of the code that the handler interrupted.
+constexpr std::chrono::milliseconds most_flush_in_handler{100};
 
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -34,6 +36,9 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   // Not by spdlog, which would hold up whoever writes a line meanwhile.
   void await_lines() { writer_.flush(most_flush); }
+  void await_lines_in_signal_handler() const {
+    writer_.flush_in_signal_handler(most_flush_in_handler);
+  }
 
   /// To a file of that name beside the one that it was.
   void move_to(const std::string& name) {
@@ -139,6 +144,10 @@ class RankLog::Writer {
     if (getpid() == owner_) sink_->await_lines();
   }
 
+  void flush_in_signal_handler() const {
+    if (getpid() == owner_) sink_->await_lines_in_signal_handler();
+  }
+
   [[nodiscard]] bool wants(LogLevel level) const { return logger_.should_log(spdlog_level(level)); }
   [[nodiscard]] const LogFile& file() const { return sink_->file(); }
   [[nodiscard]] const LogFile& flushed_file() const {
@@ -170,6 +179,10 @@ void RankLog::become(int rank) noexcept try { writer_->become(rank); } catch (..
 
 void RankLog::flush() const noexcept try { writer_->flush(); } catch (...) {
   // Nobody waits, then.
+}
+
+void RankLog::flush_in_signal_handler() const noexcept {
+  writer_->flush_in_signal_handler();
 }
 
 bool RankLog::wants(LogLevel level) const noexcept {

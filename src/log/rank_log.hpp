@@ -67,6 +67,8 @@ class RankLog {
   /// Waits until the lines so far are written: two seconds at most, once while the disk stands
   /// still.
   void flush() const noexcept;
+  /// As flush(), 100 ms at most; takes no lock and no memory.
+  void flush_in_signal_handler() const noexcept;
 
   /// Whether a line of this level would be written.
   [[nodiscard]] bool wants(LogLevel level) const noexcept;

@@ -94,6 +94,9 @@ void ProcessRuntime::write_discovered(DiscoveredPeriods& periods) noexcept {
 }
 
 void ProcessRuntime::exiting() noexcept {
+  // The code that the handler interrupted may hold the locks of malloc, and never lets them go.
+  // Nothing more is said then, as of a process that is killed.
+  if (is_in_signal_handler()) return log_.lines().flush_in_signal_handler();
   end_replays();
   // From a signal handler that interrupted us: this thread itself may hold our locks.
   if (is_inside()) return;

@@ -15,7 +15,6 @@
 #include "intercept/host/hot_words.hpp"
 #include "intercept/host/link_fault.hpp"
 #include "intercept/host/own_arithmetic.hpp"
-#include "intercept/host/signal_frame.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 
 namespace contextune::intercept {
@@ -45,9 +44,6 @@ void before_exit() noexcept {
 
 void at_exit(int, void*) {
   const OwnArithmetic arithmetic;
-  // The code that the handler interrupted may hold the locks of malloc, and never lets them go.
-  // Nothing is said then, as of a process that is killed.
-  if (is_in_signal_handler()) return;
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
 }
 
