@@ -127,7 +127,8 @@ class Groups(choice_job.ChoiceTestCase):
                                     variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
                 self.assertEqual([blocks_of(log) for log in logs], [{"0-1": ["128"]}] * 2 + [{}, {}])
                 self.assertEqual([said.strip() for said in self.asked[:2]], ["", ""])
-                self.assertIn("came to it in time", self.asked[2])
+                # On a busy machine rank 0 may have ended before rank 2 asks it.
+                self.assertRegex(self.asked[2], "came to it in time|rank 0 did not answer")
 
 
 class ChoiceGroups(choice_job.ChoiceTestCase):
