@@ -101,29 +101,29 @@ bool StreamHold::begin(double most_seconds) noexcept {
   return true;
 }
 
-bool StreamHold::add(StreamHandle handle) noexcept {
+StreamHold::Refusal StreamHold::add(StreamHandle handle) noexcept {
   const State& state = *state_;
   const UsedStream used(driver_, handle);
-  if (std::ranges::find(held_, used) != held_.end()) return true;
+  if (std::ranges::find(held_, used) != held_.end()) return Refusal::None;
   const CUstream stream = used.get();
-  if (!events_.may_record(stream)) return false;
+  if (!events_.may_record(stream)) return Refusal::Capture;
   // Beyond its limit there is nothing to wait for.
   if (state.reached == nullptr || driver_.cuStreamWaitValue32 == nullptr ||
       driver_.cuStreamWaitValue32(stream, reinterpret_cast<CUdeviceptr>(state.reached),
                                   state.number, CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
-    return false;
+    return Refusal::Driver;
   }
   try {
     held_.push_back(used);
   } catch (const std::exception&) {  // no memory: the memsets would come once more
-    return false;
+    return Refusal::Driver;
   }
   // Another device may not reach that memory.
   const bool may_fill = filled_ != 0 && context_of(driver_, stream) == context_;
   for (int i = 0; i < num_memsets && may_fill; ++i)
     (void)driver_.cuMemsetD8Async(filled_, 0, memset_bytes, stream);
   if (is_joined_) follow(used);
-  return true;
+  return Refusal::None;
 }
 
 void StreamHold::join() noexcept {

@@ -29,9 +29,14 @@ class StreamHold {
 
   /// A hold begins, of no stream yet. False: there is no memory or no thread for it.
   [[nodiscard]] bool begin(double most_seconds) noexcept;
-  /// What is submitted to the stream from now on waits; once for each stream of a hold. False:
-  /// the driver refuses, or it would ruin a capture, and nothing waits.
-  [[nodiscard]] bool add(StreamHandle stream) noexcept;
+  /// Why nothing waits that is submitted to a stream.
+  enum class Refusal {
+    None,
+    Capture,  ///< it would ruin one that is under way
+    Driver
+  };
+  /// What is submitted to the stream from now on waits; once for each stream of a hold.
+  [[nodiscard]] Refusal add(StreamHandle stream) noexcept;
   /// What is submitted from now on, to whichever stream of the hold, comes behind all that was
   /// submitted before. Streams of other threads keep only their own order.
   void join() noexcept;

@@ -56,7 +56,11 @@ void EntryHold::touch(StreamHandle stream) noexcept {
     is_held_ =
         hold_ != nullptr && hold_->begin(std::max(least_limit_seconds, times_as_long * seconds));
   }
-  if (is_held_ && hold_->add(stream)) return;
+  if (is_held_) {
+    const gpu::StreamHold::Refusal why = hold_->add(stream);
+    if (why == gpu::StreamHold::Refusal::None) return;
+    if (why == gpu::StreamHold::Refusal::Capture) return drop_entry();  // the next one has none
+  }
   refusal_ = is_held_ ? Refusal::DriverRefuses : Refusal::NoMemory;
   refuse();
 }

@@ -59,7 +59,7 @@ class EntryHold {
   enum class Refusal {
     None,
     BodyWaits,      ///< for its own work
-    DriverRefuses,  ///< to have a stream wait, or it would ruin a capture
+    DriverRefuses,  ///< to have a stream wait
     NoMemory        ///< or no thread, for what the streams wait for
   };
   /// Told once.

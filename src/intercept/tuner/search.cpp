@@ -185,8 +185,7 @@ void Search::note_unheld() {
     case Refusal::DriverRefuses:
       return log_.fallback(FallbackReason::NotHeld, region_, {},
                            "The region is compared as the host launches it, because the driver "
-                           "does not have a stream of it wait for a value in memory, or a stream "
-                           "capture is under way.");
+                           "does not have a stream of it wait for a value in memory.");
     case Refusal::NoMemory:
       return log_.fallback(FallbackReason::NotHeld, region_, {},
                            "The region is compared as the host launches it, because there is no "

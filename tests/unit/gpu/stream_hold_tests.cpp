@@ -42,6 +42,7 @@ Driver driver_that(decltype(&cuStreamWaitValue32) wait) {
 }
 
 int num_waits = 0;
+constexpr StreamHold::Refusal added = StreamHold::Refusal::None;
 
 /// Streams wait for nothing, and it is counted how often they would.
 Driver driver_that_counts() {
@@ -58,7 +59,7 @@ TEST_CASE("A hold ends by itself, also while the driver waits for what it holds"
   const Driver driver = driver_that(&wait_in_the_call);
   StreamHold hold(driver);
   REQUIRE(hold.begin(20e-3));
-  CHECK(hold.add(stream(1)));
+  CHECK(hold.add(stream(1)) == added);
   CHECK_FALSE(hold.release());
 }
 
@@ -68,8 +69,8 @@ TEST_CASE("A stream waits once in a hold, the default stream like any other", "[
   for (int entry = 1; entry <= 2; ++entry) {
     REQUIRE(hold.begin(60));
     for (int work = 0; work < 3; ++work) {
-      CHECK(hold.add(CU_STREAM_LEGACY));
-      CHECK(hold.add(stream(1)));
+      CHECK(hold.add(CU_STREAM_LEGACY) == added);
+      CHECK(hold.add(stream(1)) == added);
     }
     CHECK(hold.release());
     CHECK(num_waits == 2 * entry);
@@ -85,7 +86,7 @@ TEST_CASE("Whoever holds streams says when they go on", "[hold]") {
   StreamHold hold(driver);
   for (int entry = 0; entry < 3; ++entry) {
     REQUIRE(hold.begin(60));
-    CHECK(hold.add(stream(1)));
+    CHECK(hold.add(stream(1)) == added);
     CHECK_FALSE(is_reached(waits_for));
     CHECK(hold.release());
     CHECK(is_reached(waits_for));
@@ -96,9 +97,9 @@ TEST_CASE("A stream that gets the handle of a destroyed one is held like any oth
   const Driver driver = driver_that_counts();
   StreamHold hold(driver);
   REQUIRE(hold.begin(60));
-  CHECK(hold.add(stream(1)));
+  CHECK(hold.add(stream(1)) == added);
   hold.forget_stream(stream(1));
-  CHECK(hold.add(stream(1)));
+  CHECK(hold.add(stream(1)) == added);
   CHECK(num_waits == 2);
 }
 
@@ -114,11 +115,11 @@ TEST_CASE("After a join each stream goes on behind what all have had before, new
   StreamHold hold(driver);
   for (int entry = 1; entry <= 2; ++entry) {
     REQUIRE(hold.begin(60));
-    for (unsigned id = 1; id <= 3; ++id) CHECK(hold.add(stream(id)));
+    for (unsigned id = 1; id <= 3; ++id) CHECK(hold.add(stream(id)) == added);
     hold.forget_stream(stream(3));
     hold.join();
-    CHECK(hold.add(stream(1)));
-    CHECK(hold.add(stream(3)));
+    CHECK(hold.add(stream(1)) == added);
+    CHECK(hold.add(stream(3)) == added);
     for (unsigned id = 1; id <= 3; ++id) CHECK(waits[stream(id)] == 3 * entry);
     CHECK(hold.release());
   }
@@ -130,8 +131,8 @@ TEST_CASE("The per-thread streams of threads that follow one another are all hel
   REQUIRE(hold.begin(60));
   for (int thread = 0; thread < 3; ++thread) {
     std::thread([&] {
-      CHECK(hold.add(CU_STREAM_PER_THREAD));
-      CHECK(hold.add(CU_STREAM_PER_THREAD));
+      CHECK(hold.add(CU_STREAM_PER_THREAD) == added);
+      CHECK(hold.add(CU_STREAM_PER_THREAD) == added);
     }).join();
   }
   CHECK(num_waits == 3);
@@ -142,7 +143,7 @@ TEST_CASE("A stream is not held where that would ruin a capture", "[hold]") {
   FakeDriver::get().capture_result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   StreamHold hold(driver);
   REQUIRE(hold.begin(60));
-  CHECK_FALSE(hold.add(CU_STREAM_LEGACY));
+  CHECK(hold.add(CU_STREAM_LEGACY) == StreamHold::Refusal::Capture);
   CHECK(num_waits == 0);
 }
 
@@ -162,8 +163,8 @@ TEST_CASE("Work of the hold's own goes only to streams of the context that has i
   FakeDriver::get().contexts[stream(2)] = reinterpret_cast<CUcontext>(0x20);
   StreamHold hold(driver);
   REQUIRE(hold.begin(60));
-  CHECK(hold.add(stream(1)));
-  CHECK(hold.add(stream(2)));
+  CHECK(hold.add(stream(1)) == added);
+  CHECK(hold.add(stream(2)) == added);
   CHECK_FALSE(filled.empty());
   CHECK(std::ranges::count(filled, stream(2)) == 0);
 }
