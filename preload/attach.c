@@ -122,6 +122,7 @@ static struct contextune_frontend frontend = {
     .name = contextune_name,
     .armed = &contextune_hot.armed,
     .recording = &contextune_hot.recording,
+    .transfers = &contextune_hot.transfers,
     .missed = &missed,
     .launches_passed = contextune_launches_passed,
     .depth = thread_depth,
@@ -173,6 +174,7 @@ static void become_inert(void) {
   __atomic_store_n(&contextune_hot.launch, NULL, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.armed, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.recording, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_hot.transfers, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.held, 0, __ATOMIC_RELEASE);
 }
 

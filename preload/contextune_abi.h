@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CONTEXTUNE_ABI_VERSION 5U
+#define CONTEXTUNE_ABI_VERSION 6U
 
 /* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on; the
  * driver's come first. */
@@ -131,6 +131,7 @@ struct contextune_frontend {
   uint64_t (*launches_passed)(void); /* launches that were counted but not shown to the core */
   int* (*depth)(void); /* this thread's re-entry depth; while it is not 0 every wrapper forwards */
   uint32_t* recording; /* atomic; 0: entries of the kind `recorded` go straight to the driver */
+  uint32_t* transfers; /* atomic; 0, and so is the one above: those of the kind `transfer` do */
   const uint32_t* missed; /* atomic; not 0: memory may have come and gone unseen by the core */
   /* A hook that waits is not inside the call meanwhile, so that nobody waits for it. `leave_call`
    * answers whether it was; then `enter_call` is due, and another look at what it waited for. */

@@ -181,8 +181,9 @@ extern void* contextune_libcuda; /* our handle; NULL until it was seen loaded */
 /* What a launch reads, in one cache line: the driver evicts all of ours at every launch. */
 struct contextune_hot {
   uint32_t armed;     /* launches are shown to the core */
-  uint32_t recording; /* entries of the kind `recorded` are shown to the core */
+  uint32_t recording; /* entries of the kinds `recorded` and `transfer` are shown to the core */
   uint32_t held;      /* the core holds launches back: see contextune_frontend */
+  uint32_t transfers; /* those of the kind `transfer` are shown, whatever `recording` says */
   CUresult (*launch)(const struct contextune_launch*); /* the core's; NULL: there is none */
   void* real[contextune_fn_count]; /* libcuda's own entry points, or a stub; launches come first */
 };

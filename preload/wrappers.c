@@ -25,6 +25,11 @@ static inline bool is_not_recording(void) {
   return CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_hot.recording, __ATOMIC_RELAXED) == 0);
 }
 
+static inline bool shows_no_transfer(void) {
+  return is_not_recording() &&
+         CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_hot.transfers, __ATOMIC_RELAXED) == 0);
+}
+
 /* Names end in _ here: the registry names its parameters as it likes. */
 #define OBSERVE(name, pointer_type, params, args, passes, counts, tells_before, core_makes, \
                 tells_after)                                                                \
@@ -92,6 +97,8 @@ static inline bool is_not_recording(void) {
   OBSERVE(name, pointer_type, params, args, false, false, true, false, true)
 #define INNER_recorded(name, pointer_type, params, args) \
   OBSERVE(name, pointer_type, params, args, is_not_recording(), false, true, false, true)
+#define INNER_transfer(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, shows_no_transfer(), false, true, false, true)
 #define INNER_load(name, pointer_type, params, args) \
   OBSERVE(name, pointer_type, params, args, false, false, false, true, true)
 #define INNER_init(name, pointer_type, params, args) \

@@ -116,14 +116,22 @@ TEST_CASE("A core that is attached late is told that it may have missed memory",
   }
 }
 
-TEST_CASE("What is recorded passes the core by until it records", "[core]") {
-  CHECK(run_recorded({client("direct")}).record.find("cuEventRecord") == std::string::npos);
-  const Recorded recorded =
-      run_recorded({client("direct")}, {{"CONTEXTUNE_TEST_CORE", "recorded"}});
-  INFO(recorded.record);
-  CHECK(recorded.outcome.out == run({client("direct")}).out);
-  CHECK(count_lines(recorded.record, "before cuEventRecord") == 1);
-  CHECK(count_lines(recorded.record, "after cuEventRecord 0") == 1);
+TEST_CASE("What is recorded passes the core by until it records, or asks for transfers alone",
+          "[core]") {
+  struct Shown {
+    const char* manner;
+    std::size_t events, copies;
+  };
+  for (const Shown& shown : {Shown{"", 0, 0}, Shown{"recorded", 1, 1}, Shown{"transfers", 0, 1}}) {
+    const Recorded recorded =
+        run_recorded({client("direct")}, {{"CONTEXTUNE_TEST_CORE", shown.manner}});
+    INFO(shown.manner << recorded.record);
+    CHECK(recorded.outcome.out == run({client("direct")}).out);
+    CHECK(count_lines(recorded.record, "before cuEventRecord") == shown.events);
+    CHECK(count_lines(recorded.record, "after cuEventRecord 0") == shown.events);
+    CHECK(count_lines(recorded.record, "before cuMemcpyDtoD_v2") == shown.copies);
+    CHECK(count_lines(recorded.record, "after cuMemcpyDtoD_v2 0") == shown.copies);
+  }
 }
 
 TEST_CASE("An attached core makes every load of code, and is told of it afterwards", "[core]") {

@@ -40,12 +40,13 @@ bool does_something(int signal) noexcept {
 }  // namespace
 
 void ReplayGate::watch(bool on) noexcept {
-  if (watches_.exchange(on) != on) show_copies(on);
+  if (frontend_ == nullptr || frontend_->recording == nullptr) return;
+  std::atomic_ref<std::uint32_t>(*frontend_->recording).store(on ? 1 : 0);
 }
 
 void ReplayGate::show_copies(bool on) noexcept {
-  if (frontend_ == nullptr || frontend_->recording == nullptr) return;
-  std::atomic_ref<std::uint32_t>(*frontend_->recording).fetch_add(on ? 1U : ~0U);
+  if (frontend_ == nullptr || frontend_->transfers == nullptr) return;
+  std::atomic_ref<std::uint32_t>(*frontend_->transfers).fetch_add(on ? 1U : ~0U);
 }
 
 void ReplayGate::close() noexcept {

@@ -25,7 +25,7 @@ class ReplayGate {
 
   /// Has the frontend show the calls that a recording holds.
   void watch(bool on) noexcept;
-  /// The same for a call of a tunable whose copies are timed, or to see copies that wait for the
+  /// Has it show copies and fills alone, as those of a tunable are timed, and some wait for the
   /// GPU; in pairs.
   void show_copies(bool on) noexcept;
 
@@ -76,7 +76,6 @@ class ReplayGate {
 
   const contextune_frontend* frontend_;
   std::atomic<bool> claimed_{false};
-  std::atomic<bool> watches_{false};
   std::atomic<std::uint64_t> closed_by_{0};  ///< a thread; 0: open
   sigset_t signals_{};                       ///< that the thread blocked before it closed the gate
   std::atomic<double> waits_since_{0};       ///< when the first of those came; 0: none waits

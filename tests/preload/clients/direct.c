@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   printf("profile %d\n", (int)cuProfilerStop());
   printf("load %d\n", (int)cuFuncLoad(function));
   printf("record %d\n", (int)cuEventRecord((CUevent)(uintptr_t)0x6, NULL));
+  printf("copy %d\n", (int)cuMemcpyDtoD(1, 2, 3));
   printf("sync %d\n", (int)cuStreamSynchronize(NULL));
   printf("calls %d %d %d %d\n", fake_calls("cuInit"), fake_calls("cuLaunchKernel"),
          fake_calls("cuLaunchKernelEx"), fake_calls("cuLaunchCooperativeKernel"));

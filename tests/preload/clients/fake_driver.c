@@ -93,6 +93,7 @@ static uint64_t mix_bytes(uint64_t sum, const void* argument, size_t size) {
 #define DEFINE_after ORDINARY
 #define DEFINE_both ORDINARY
 #define DEFINE_recorded ORDINARY
+#define DEFINE_transfer ORDINARY
 #define DEFINE_init(name, params, args)
 #define DEFINE_resolve(name, params, args)
 #define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args) DEFINE_##kind(name, params, args)

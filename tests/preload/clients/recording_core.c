@@ -202,6 +202,9 @@ __attribute__((visibility("default"))) const struct contextune_core* contextune_
   if (manner != NULL && strcmp(manner, "recorded") == 0) {
     __atomic_store_n(frontend->recording, 1, __ATOMIC_RELEASE);
   }
+  if (manner != NULL && strcmp(manner, "transfers") == 0) {
+    __atomic_store_n(frontend->transfers, 1, __ATOMIC_RELEASE);
+  }
   return &core;
 }
 
