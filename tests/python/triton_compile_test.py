@@ -157,6 +157,16 @@ class Compile(unittest.TestCase):
                 thread.join(LIMIT)
                 self.assertFalse(thread.is_alive())
 
+    def test_what_triton_has_on_disk_is_loaded_by_the_thread_that_launches(self):
+        def threads_of_compilers():
+            threads, tuner = [], autotuned(fill, 8, 4, 2)
+            with self.compilers(lambda *_: threads.append(threading.get_ident())):
+                self.region(lambda: tuner[(8,)](self.y, 1000))()
+            return threads
+
+        # Others come where one takes 5 ms, as it may on a busy machine.
+        self.assertIn(3 * [threading.get_ident()], [threads_of_compilers() for _ in range(5)])
+
     def test_kernels_of_a_region_are_compiled_beside_each_other(self):
         first, second = autotuned(fill, 8, 4, 2), autotuned(fill_too, 8, 4, 2)
         is_second_begun, compiled = threading.Event(), []

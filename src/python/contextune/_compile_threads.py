@@ -3,6 +3,7 @@
 import functools
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
@@ -20,6 +21,12 @@ class _Piece(Future[Any]):
         super().__init__()
         self._piece_of_work: Callable[[], Any] | None = work
         self._doing = threading.Lock()
+        self._since = time.monotonic()  # nobody has begun it
+        self._is_begun = False
+
+    def is_slow(self, now: float) -> bool:
+        """Whether whoever does it takes long, or nobody comes to do it."""
+        return now - self._since > (_QUICK_SECONDS if self._is_begun else _LATE_SECONDS)
 
     def begin(self) -> None:
         """Does it, unless another thread is doing it."""
@@ -38,6 +45,7 @@ class _Piece(Future[Any]):
         """Leaves it undone where it is interrupted."""
         if self._piece_of_work is None:
             return
+        self._since, self._is_begun = time.monotonic(), True
         try:
             result = self._piece_of_work()
         except Exception as error:
@@ -50,6 +58,8 @@ class _Piece(Future[Any]):
 class CompileThreads(Executor):
     """Threads that exist while there is work, at most as many as there are processors.
 
+    The first only looks on for as long as pieces are done at once by who asks for their results: Triton
+    finds a kernel in its disk cache faster than a thread starts, and holds the interpreter's lock for it.
     Once the main thread has ended, each ends after its piece.
     """
 
@@ -57,6 +67,7 @@ class CompileThreads(Executor):
         self._lock = threading.Lock()
         self._waiting: deque[_Piece] = deque()
         self._num_threads = 0
+        self._looks_on = False  # the first, and there is no other
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Piece:
         piece = _Piece(functools.partial(work, *args, **kwargs))
@@ -81,20 +92,44 @@ class CompileThreads(Executor):
             return
         with self._lock:
             self._waiting.append(piece)
-            if self._num_threads >= len(os.sched_getaffinity(0)):
+            if self._looks_on or self._num_threads >= len(os.sched_getaffinity(0)):
                 return
+            self._looks_on = self._num_threads == 0
             self._num_threads += 1
+            run = self._look_on if self._looks_on else self._work
+        self._start(run)
+
+    def _start(self, run: Callable[[], None]) -> None:
+        """Starts a thread that has been counted."""
         try:
-            threading.Thread(target=self._work, name=_NAME, daemon=False).start()
+            threading.Thread(target=_named, args=(run,), name=_NAME, daemon=False).start()
         except RuntimeError:  # the system gives no more of them
             with self._lock:
                 self._num_threads -= 1
+                self._looks_on = False
+
+    def _look_on(self) -> None:
+        while (missing := self._num_missing()) is None:
+            time.sleep(_QUICK_SECONDS)
+        for _ in range(missing):
+            self._start(self._work)
+        self._work()
+
+    def _num_missing(self) -> int | None:
+        """How many threads are to begin beside the one that looks on; absent: it goes on so."""
+        now = time.monotonic()
+        with self._lock:
+            self._waiting = deque(piece for piece in self._waiting if not piece.done())
+            waiting = self._waiting
+            is_over = not waiting or not threading.main_thread().is_alive()
+            if not is_over and not any(piece.is_slow(now) for piece in waiting):
+                return None
+            self._looks_on = False
+            wanted = 1 if is_over else min(len(waiting), len(os.sched_getaffinity(0)))
+            self._num_threads = wanted
+            return wanted - 1
 
     def _work(self) -> None:
-        # Known by it, it does not count as a thread of the program, which may use the GPU. Python names
-        # its threads only since 3.14.
-        with suppress(OSError), open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
-            file.write(_NAME)
         while (piece := self._next()) is not None:
             piece.begin()
 
@@ -107,4 +142,14 @@ class CompileThreads(Executor):
             return None
 
 
+def _named(run: Callable[[], None]) -> None:
+    # Known by it, it does not count as a thread of the program, which may use the GPU. Python names
+    # its threads only since 3.14.
+    with suppress(OSError), open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
+        file.write(_NAME)
+    run()
+
+
 _NAME = "contextune-cc"  # at most 15 bytes
+_QUICK_SECONDS = 0.005  # in which a kernel comes from the disk cache
+_LATE_SECONDS = 0.05
