@@ -139,16 +139,16 @@ class StoredWinnersTest(StoredRuns):
     def test_an_end_that_somebody_wanted_blames_nobody(self):
         for how in signal.SIGINT, signal.SIGKILL, "the whole group":
             with self.subTest(how):
-                process = self.start("--n-repeat", "100000", "--mode", "replay")
+                # What a config is tried for takes long, so that it is seen.
+                process = self.start("--trial-timeout", "600", "--mode", "replay",
+                                     variables={"SIMCUDA_FAULT": "hang:rotate:block=512,grid=132"})
                 journal = self.work / "store" / "journal"
                 deadline = time.monotonic() + PATIENCE
                 trying = []
-                while time.monotonic() < deadline:
+                while not trying and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.001)
                     trying = [file for file in journal.glob("*.trying")
                               if "config" in file.read_text() or "site" in file.read_text()]
-                    if trying:
-                        break
-                    time.sleep(0.001)
                 self.assertEqual(len(trying), 1)
                 if how == "the whole group":
                     # As the kernel does for want of memory: nobody is left to see how it ended.

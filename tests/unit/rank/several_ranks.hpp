@@ -40,4 +40,4 @@ void wait_for_relay(const contextune::Coordinator& rank, bool has_one);
 inline constexpr std::uint32_t fewest_relayed = 5;
 
 /// Of all ranks, below which no test comes.
-inline constexpr double long_enough = 20;
+inline constexpr double long_enough = 40;
