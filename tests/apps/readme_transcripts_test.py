@@ -65,7 +65,7 @@ class Transcripts:
 
     def auto(self):
         """What the first run finds, which on a busy machine another one may have to."""
-        for _ in range(8):
+        for _ in range(20):
             shutil.rmtree(self.folder / ".autotune_logs", ignore_errors=True)
             shutil.rmtree(self.folder / "store", ignore_errors=True)
             done = self.run(AUTO)

@@ -69,6 +69,15 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
                 return log, totals
         self.fail(log)
 
+    def start_as_found(self, *arguments, **variables):
+        """The log of a run that goes on from a settled one. On a busy machine that one may have had its answer
+        before all kernels' images were read, and then the next compares it again."""
+        for _ in range(3):
+            log, totals = self.run_of(*arguments, **variables)
+            if 'event=region region=auto text="as found in an earlier run"' in log:
+                return log, totals
+        self.fail(log)
+
     def test_what_pays_is_found_stored_and_used_from_the_first_launch(self):
         for steps in range(4000, 4600, 100):
             log, totals = self.settle(steps, "short")
@@ -80,8 +89,7 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
                               r'[\d,]+ entries; (\d+|less than 1) % of the elapsed time|as found in an earlier run)"')
         self.assertIn("verdict=kept", log)
         self.assertRegex(log, r'event=submission .* screened="[^"]*gathered=\d+ [0-9.]+[^"]*" why="[^"]*faster')
-        log, totals = self.run_of(steps, "short")
-        self.assertIn('event=region region=auto text="as found in an earlier run"', log)
+        log, totals = self.start_as_found(steps, "short")
         self.assertEqual(totals["state"], "settled")
         gone = int(totals["held"]) + int(totals["chained"])
         self.assertGreater(gone, steps * LAUNCHES_OF_STEP // 2)
@@ -113,8 +121,7 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
                 break
         self.assertEqual(self.start(steps, "short", SIMCUDA_FAULT="abort:advect:graph=1,after=2000").wait(),
                          -signal.SIGABRT)
-        log, totals = self.run_of(steps, "short")
-        self.assertIn('text="as found in an earlier run"', log)
+        _, totals = self.start_as_found(steps, "short")
         self.assertGreater(int(totals["held"]), 0)
 
     def test_a_crash_while_ways_are_tried_leaves_later_runs_as_written(self):
@@ -159,18 +166,17 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
             log, totals = self.settle(steps, "crowded", **only)
             if totals["launches"] != "as written":
                 break
-        self.assertRegex(totals["launches"], r"^chained but=\d(,\d)?$")
-        waiting = 4 - len(totals["launches"].split(","))
         for _ in range(2):
+            self.assertRegex(totals["launches"], r"^chained but=\d(,\d)?$")
             self.assertRegex(log, r"event=submission .* ordinary=.*diffuse")
             log, totals = self.run_of(steps, "crowded", **only)
+            waiting = 4 - len(totals["launches"].split(","))
             self.assertEqual((totals["state"], totals["kernels"]), ("settled", str(waiting)))
 
     def test_a_program_that_gains_nothing_stays_as_written_and_is_left_alone(self):
         _, totals = self.settle(2000, "long")
         self.assertEqual(totals["launches"], "as written")
-        log, totals = self.run_of(2000, "long")
-        self.assertIn('text="as found in an earlier run"', log)
+        _, totals = self.start_as_found(2000, "long")
         self.assert_nothing_was_changed(totals)
 
     def test_a_program_that_does_not_repeat_or_ends_at_once_stays_as_written(self):
@@ -200,9 +206,13 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
         self.assertRegex(log, r'text="every 3 launches, 1 graph launch, 1 copy and 1 wait( from advect)?; ')
 
     def test_a_program_that_launches_graphs_only_is_tuned_as_well_and_nothing_is_gathered(self):
-        log, totals = self.run_of(2000, "graphs", CONTEXTUNE_LOG_LEVEL="debug")
+        for steps in (2000, 4000, 8000, 16000):  # a busy machine may come late to other ways
+            log, _ = self.run_of(steps, "graphs", CONTEXTUNE_LOG_LEVEL="debug")
+            if re.search(r'event=block .*launches="?chained', log):
+                break
+        else:
+            self.fail(log)
         self.assertIn('text="every 4 graph launches and 1 copy; ', log)
-        self.assertRegex(log, r'event=block .*launches="?chained')
         self.assertNotRegex(log, r"event=block .*gathered=")
 
     def test_a_host_that_launches_ahead_hides_no_length(self):
