@@ -16,6 +16,7 @@
 //   asks R        asks for its timings before all of this
 //   then_live -1  does it once more, in a live region
 //   row -1        calls of it are timed in a row
+//   tires R       its fastest implementation throws from the fifth time on
 //   hesitates -1  its fastest implementation is the slowest on the host
 // PATH.ran.RANK has what did it in the end, PATH.asked.RANK what the timings said.
 #include <cstdio>
@@ -141,6 +142,7 @@ class Operation {
 
   void with_fastest() {
     if (wanted_.says("throws")) throw std::runtime_error("not here");
+    if (++num_fastest_ > 4 && wanted_.says("tires")) throw std::runtime_error("tired");
     if (wanted_.says("dies")) std::_Exit(0);
     for (int i = 0; i < 1000 && wanted_.says("hesitates"); ++i) CHECK(cuEventQuery(event_));
     const bool is_wrong = wanted_.says("wrong") || (wanted_.says("wrong_later") && is_later_);
@@ -158,6 +160,7 @@ class Operation {
   ncclComm_t other_ = nullptr;  ///< of the fastest
   std::string ran_;             ///< last
   std::string asked_;           ///< what its timings said to be the fastest
+  int num_fastest_ = 0;         ///< how often that was done
   bool is_later_ = false;       ///< it was done once
 };
 

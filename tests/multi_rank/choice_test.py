@@ -38,6 +38,11 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
             self.assertRegex(log, "event=trial .*implementation=fastest .*launches=8 time_us=.* timer=events")
         self.assert_winner(self.run_job(2, "alone", "hesitates", -1), "fastest")
 
+    def test_what_fails_on_one_rank_in_the_middle_of_a_row_is_chosen_by_none(self):
+        logs = self.run_job(2, "alone", "row", -1, "kernels", -1, "tires", 1)
+        self.assert_winner(logs, "better")
+        self.assertRegex(logs[1], "reason=launch_failed .*implementation=fastest.* failed: tired")
+
     def test_four_ranks_find_the_fastest_in_a_repeated_region(self):
         self.assert_winner(self.run_job(4, "region"), "fastest")
 

@@ -94,16 +94,29 @@ void set_up(contextune_entry& entry, const contextune_choice& choice, const Runt
     static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
 }
 
+const intercept::Site* site_in(const ChoiceProblem& problem, const Region* region) {
+  const ProblemSite* const at =
+      region == nullptr ? nullptr : problem.sites.find(region, current_device());
+  return at == nullptr ? nullptr : at->site;
+}
+
+/// Whether the pass under way has one time, not one for each call. Calls that follow one another
+/// then cost the host no more than they do once they are settled: an all-reduce of NCCL's takes as
+/// long as its host does, for up to 256 KiB.
+bool is_timed_as_a_whole(const ChoiceProblem& problem, const Region* region) {
+  const intercept::Site* const site = site_in(problem, region);
+  return site != nullptr && site->search->watch() == intercept::Watch::Span;
+}
+
 /// Makes an untimed call before calls in a row, with the config that they will have. Where these
 /// are compared as a whole, they would begin on an idle GPU else, and a call whose launch takes the
 /// host long would pay for that once a pass, which it never does in a loop. Where each is timed,
 /// the first would hold the time in which its rank waits for the others: an all-reduce of 5.5 us in
 /// passes of ten took 20 us in half of all searches (two H200s), and lost to one of 9 us.
 void lead_in(const ChoiceProblem& problem, const Region* region, const contextune_choice_run& run) {
-  const ProblemSite* at =
-      region == nullptr ? nullptr : problem.sites.find(region, current_device());
-  if (at == nullptr || at->site == nullptr || !at->site->search->pass().counts()) return;
-  const std::uint32_t config = at->site->planned();
+  const intercept::Site* const site = site_in(problem, region);
+  if (site == nullptr || !site->search->pass().counts()) return;
+  const std::uint32_t config = site->planned();
   if (config >= problem.candidates.size()) return;
   const TunableCall aside{TunableCall::Aside{}};
   static_cast<void>(run_candidate(problem, config, run));  // the calls that count fail as well
@@ -118,7 +131,7 @@ bool may_repeat(const contextune_choice& choice, const contextune_choice_run& ru
 }
 
 std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem, Region* region,
-                                  const contextune_choice_run& call) {
+                                  const contextune_choice_run& call, int times) {
   const int device = current_device();
   ProblemSite* site = region == nullptr ? problem.sites.find_settled(device) : nullptr;
   if (region != nullptr) {
@@ -133,10 +146,20 @@ std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& prob
   TunableCall at(site->site);
   const bool known = at.config() < problem.candidates.size();
   const std::uint32_t number = known ? at.config() : ChoiceProblem::by_default;
-  const int status = run_candidate(problem, number, call);
+  int status = 0;
+  std::string why;
+  // All of them, whichever fails: the other ranks make as many.
+  for (int i = 0; i < times; ++i) {
+    const int one = run_candidate(problem, number, call);
+    if (one == 0 || status != 0) continue;
+    status = one;
+    why = take_failure();
+  }
   // This rank alone cannot do again what the others do at this moment. Where ranks do it together,
   // the pass has failed, and its body is repeated with something else.
-  if (!at.end(status == 0 || number == 0, take_failure()) || choice.is_shared()) return status;
+  const bool launched = status == 0 || number == 0;
+  if (!at.end(launched, why, static_cast<std::uint32_t>(times)) || choice.is_shared())
+    return status;
   return run_candidate(problem, ChoiceProblem::by_default, call);
 }
 
@@ -221,10 +244,14 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
       const int calls = repeats ? std::max(choice.options.calls_per_pass, 1) : 1;
       const intercept::Uncancelled::Lifted lifted(uncancelled);
       if (calls > 1) lead_in(problem, region, run);
-      for (int i = 0; i < calls; ++i) {
+      const int times = is_timed_as_a_whole(problem, region) ? calls : 1;
+      for (int i = 0; i < calls; i += times) {
         const bool parted = agreed && winner == ChoiceProblem::by_default;
-        const auto done = parted ? std::nullopt : call_in_region(choice, problem, region, run);
-        status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
+        const auto done =
+            parted ? std::nullopt : call_in_region(choice, problem, region, run, times);
+        for (int j = 0; j < times && !done; ++j)
+          status = run_candidate(problem, ChoiceProblem::by_default, run);
+        if (done) status = *done;
       }
     }
     end_region(&entry);

@@ -14,9 +14,10 @@ namespace contextune::api {
 
 /// Does a call whose problem is not settled, in the region around it: what its search wants, or has
 /// found. Absent: there is no such region, or it must not be searched there.
+/// @param times it is done in a row, and timed as a whole
 [[nodiscard]] std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem,
                                                 intercept::Region* region,
-                                                const contextune_choice_run& call);
+                                                const contextune_choice_run& call, int times = 1);
 
 /// Finds out, once, which candidates are wrong. False: the problem runs its default, on all ranks.
 /// @param only that candidate is looked at; null: all

@@ -20,24 +20,26 @@ void EntrySpans::want(const Measurement& measurement) {
   if (timer_ == nullptr) timer_ = measurement.make_span_timer();
 }
 
-void EntrySpans::touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept {
-  if (timer_ == nullptr) return;
+bool EntrySpans::touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept {
+  if (timer_ == nullptr) return false;
   // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
   const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
   // The legacy stream is another one on each device, and only the timer knows which is meant.
   const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
   const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
   if (!known && !issued) hold_.touch(stream);
-  if (hold_.is_first_run()) return;
+  if (hold_.is_first_run()) return false;
   if (!entry.span_open) {
     entry.span_open = true;
     timer_->begin(static_cast<std::uint64_t>(entry.pass), stream);
   } else if (per_thread ? issued : !known) {
     timer_->touch(stream);
   } else {
-    return;
+    return known;
   }
-  if (!per_thread && !legacy && !known) touched_.push_back(stream);
+  if (per_thread || legacy) return false;
+  if (!known) touched_.push_back(stream);
+  return true;
 }
 
 void EntrySpans::end_entry(const PassRecord& entry) noexcept {

@@ -24,8 +24,8 @@ class EntrySpans {
   void want(const Measurement& measurement);
   void begin_entry() noexcept;
   /// Work of the entry goes to the stream: once before, and once after it is `issued`. Opens the
-  /// entry's span with the first.
-  void touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept;
+  /// entry's span with the first. True: the same stream has no effect in this entry any more.
+  bool touch(PassRecord& entry, StreamHandle stream, bool issued) noexcept;
   void end_entry(const PassRecord& entry) noexcept;
   /// It ends, and gives no time.
   void drop_entry() noexcept { hold_.drop_entry(); }

@@ -61,9 +61,9 @@ class PassLog {
   void time_entry() { spans_.want(measurement_); }
   [[nodiscard]] EntryHold& hold() noexcept { return spans_.hold(); }
   /// As EntrySpans says, of the entry under way.
-  void touch(StreamHandle stream, bool issued) noexcept {
+  bool touch(StreamHandle stream, bool issued) noexcept {
     assert(entry_ != nullptr);
-    spans_.touch(*entry_, stream, issued);
+    return spans_.touch(*entry_, stream, issued);
   }
   void forget_stream(StreamHandle stream) noexcept { spans_.forget_stream(stream); }
   void forget_context(CUcontext context) noexcept { spans_.forget_context(context); }

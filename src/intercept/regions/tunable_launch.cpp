@@ -76,19 +76,24 @@ CUresult TunableLaunch::issue(TunableCall& tunable, const contextune_launch& cal
   Search& search = *tunable.site_->search;
   const Watch watch = search.watch();
   LaunchTimer* timer = watch == Watch::Activity ? services.measurement.timer() : nullptr;
-  if (watch == Watch::Span) search.pass().touch(launch.stream, false);
+  const bool spans = watch == Watch::Span && tunable.stream_ != launch.stream;
+  if (spans && search.pass().touch(launch.stream, false)) tunable.stream_ = launch.stream;
   if (timer != nullptr) timer->launch_begin(tunable.tag_, launch.stream);
   const CUresult result = services.launcher.as_written(call);
   if (timer != nullptr) timer->launch_end(tunable.tag_, launch.stream);
   if (is_sticky_error(result)) services.broke(result);
-  if (result != CUDA_SUCCESS) return result;
+  if (result != CUDA_SUCCESS || (watch == Watch::Span && !spans)) return result;
   try {
     search.pass().launched(tunable.tag_, tunable.site_->index, 0, timer != nullptr ? 1 : 0);
   } catch (const std::exception&) {
     // No memory to count it: the pass will miss a record.
   }
-  if (watch == Watch::Span) search.pass().touch(launch.stream, true);
+  if (spans) search.pass().touch(launch.stream, true);
   return result;
+}
+
+void TunableLaunch::forget_streams(TunableCall& tunable) noexcept {
+  tunable.stream_ = nullptr;
 }
 
 void TunableLaunch::transfer_begins(TunableCall& tunable, contextune_fn fn,
@@ -176,7 +181,7 @@ TunableCall::TunableCall(Site* site) noexcept : site_(site) {
   if (timer_ != nullptr) timer_->launch_begin(tag_, stream_);
 }
 
-bool TunableCall::end(bool launched, std::string_view why) noexcept {
+bool TunableCall::end(bool launched, std::string_view why, std::uint32_t calls) noexcept {
   if (!open_) return false;
   open_ = false;
   ThreadState& thread = this_thread();
@@ -199,7 +204,7 @@ bool TunableCall::end(bool launched, std::string_view why) noexcept {
       }
     } else if (launched || config_ != 0) {
       if (!launched) search.pass().failed(tag_, site_->index);
-      search.pass().launched(tag_, site_->index, 1, timer_ != nullptr && launched ? 1 : 0);
+      search.pass().launched(tag_, site_->index, calls, timer_ != nullptr && launched ? 1 : 0);
       if (stream_ != nullptr && search.watch() == Watch::Span) search.pass().touch(stream_, true);
     }
   } catch (const std::exception&) {

@@ -11,6 +11,8 @@ struct TunableLaunch {
   [[nodiscard]] static CUresult issue(TunableCall& tunable, const contextune_launch& call,
                                       const Launch& launch,
                                       const RegionServices& services) noexcept;
+  /// Its thread destroys a stream or a context, and another one may get the handle.
+  static void forget_streams(TunableCall& tunable) noexcept;
   /// It holds work that is not timed.
   static void cannot_time(TunableCall& tunable) noexcept;
   /// The same of a copy or a fill, which only calls that are timed as a span are asked about: it is

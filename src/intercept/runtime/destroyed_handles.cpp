@@ -6,14 +6,25 @@
 #include "intercept/host/context_table.hpp"
 #include "intercept/memory/allocation_map.hpp"
 #include "intercept/program/capture_watch.hpp"
+#include "intercept/program/thread_state.hpp"
 #include "intercept/recording/recorder.hpp"
+#include "intercept/regions/tunable_launch.hpp"
 #include "intercept/runtime/process_regions.hpp"
 #include "intercept/runtime/process_submission.hpp"
 #include "intercept/runtime/process_timers.hpp"
 
 namespace contextune::intercept {
 
+namespace {
+
+void forget_streams_of_call() noexcept {
+  if (TunableCall* const call = this_thread().call) TunableLaunch::forget_streams(*call);
+}
+
+}  // namespace
+
 void DestroyedHandles::stream_goes_away(CUstream stream) noexcept {
+  forget_streams_of_call();
   submission_.forget_stream(stream);
   services_.captures.end(stream);
   services_.recorder.obstruct(FallbackReason::ReplayAllocation, "The region destroys a stream.",
@@ -23,6 +34,7 @@ void DestroyedHandles::stream_goes_away(CUstream stream) noexcept {
 }
 
 void DestroyedHandles::context_goes_away(CUcontext context, bool gone) noexcept {
+  forget_streams_of_call();
   submission_.forget_context(context);
   services_.variables.context_goes_away(context);
   if (context == nullptr) return;

@@ -129,14 +129,17 @@ class TunableCall {
   /// Ends the call; further calls do nothing and answer false.
   /// @param launched false: the config could not be launched
   /// @param why the program's own words for that; may be empty
+  /// @param calls how often the work was done; several only where it is timed as a whole
   /// @return true: launch the work once more with config 0, outside of any call, so that the
   ///         program's results stay right
-  bool end(bool launched, std::string_view why = {}) noexcept;
+  bool end(bool launched, std::string_view why = {}, std::uint32_t calls = 1) noexcept;
 
  private:
   friend struct TunableLaunch;
   Site* site_ = nullptr;
   TunableCall* outer_ = nullptr;
+  /// Of the whole call, where launches cannot be seen; else the last that the entry need not be
+  /// told of again. Null: none.
   StreamHandle stream_ = nullptr;
   LaunchTimer* timer_ = nullptr;  ///< told of the whole call, where launches cannot be seen
   std::uint64_t tag_ = 0;         ///< of the pass that it is part of

@@ -36,12 +36,12 @@ std::uint64_t OpenPass::begin_graph(const std::shared_ptr<const GraphWork>& work
   return tag.pack();
 }
 
-void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
-  if (issued && static_cast<CUstream>(stream) != CU_STREAM_PER_THREAD) return;
+bool OpenPass::touch(StreamHandle stream, bool issued) noexcept {
+  if (issued && static_cast<CUstream>(stream) != CU_STREAM_PER_THREAD) return false;
   const std::lock_guard lock(search_.mutex_);
   PassRecord* const open = search_.passes_.entry();
-  if (open != nullptr && (open->counted || search_.probation_.probe().is_open()))
-    search_.passes_.touch(stream, issued);
+  return open != nullptr && (open->counted || search_.probation_.probe().is_open()) &&
+         search_.passes_.touch(stream, issued);
 }
 
 void OpenPass::let_go() noexcept {

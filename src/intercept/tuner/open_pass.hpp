@@ -21,7 +21,8 @@ class OpenPass {
   [[nodiscard]] std::uint64_t begin_graph(const std::shared_ptr<const GraphWork>& work);
 
   /// Where the region is timed as a span, around each launch: before (`issued` false) and after.
-  void touch(StreamHandle stream, bool issued) noexcept;
+  /// True: the entry needs to be told no more of that stream, until it is destroyed.
+  bool touch(StreamHandle stream, bool issued) noexcept;
   /// The GPU begins it now, if it was held, and all that comes after at once.
   void let_go() noexcept;
   /// The program destroys a stream or a context that a span may depend on.

@@ -137,6 +137,21 @@ TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
   CHECK(program.said("winner", {"config=1"}));
 }
 
+/// Destroys a stream, and makes another with its handle. False: it has got another one.
+bool replace_stream(Program& program, CUstream& stream) {
+  const gpu::Driver& driver = Simulation::get().driver;
+  const CUstream first = stream;
+  program.process().handles().stream_goes_away(stream);
+  REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
+  // Another thread may have taken its memory meanwhile, and give it back.
+  std::vector<CUstream> others;
+  for (stream = nullptr; stream != first && others.size() < 64; others.push_back(stream))
+    REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  others.pop_back();
+  for (const CUstream other : others) REQUIRE(driver.cuStreamDestroy(other) == CUDA_SUCCESS);
+  return stream == first;
+}
+
 TEST_CASE("Work on a stream that has got another's handle counts for the region", "[mode]") {
   Program program(Program::quick(&Options::confirm, true));
   program.runtime().declare(blocks({32, 1024}));
@@ -147,17 +162,8 @@ TEST_CASE("Work on a stream that has got another's handle counts for the region"
   program.steps(100, [&] {
     CUstream stream = nullptr;
     REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-    const CUstream first = stream;
     small.run(program, 8, 128, 0, stream);
-    program.process().handles().stream_goes_away(stream);
-    REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
-    // Another thread may have taken its memory meanwhile, and give it back.
-    std::vector<CUstream> others;
-    for (stream = nullptr; stream != first && others.size() < 64; others.push_back(stream))
-      REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-    others.pop_back();
-    for (const CUstream other : others) REQUIRE(driver.cuStreamDestroy(other) == CUDA_SUCCESS);
-    if (stream == first) ++reused;
+    if (replace_stream(program, stream)) ++reused;
     large.run(program, 8, 128, 0, stream);
     program.process().handles().stream_goes_away(stream);
     REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
@@ -165,6 +171,41 @@ TEST_CASE("Work on a stream that has got another's handle counts for the region"
   REQUIRE(reused > 50);
   CHECK(program.said("confirm", {"verdict=kept"}));
   CHECK(program.said("winner", {"block=1024"}));
+}
+
+TEST_CASE("Work on a stream that has got another's handle counts for a call timed as a whole",
+          "[mode]") {
+  Program program;
+  Options options = Program::quick();
+  options.mode = Mode::Body;
+  intercept::Region& region = program.runtime().region("step", options);
+  region.time_rows();
+  intercept::TunableSpec spec;
+  spec.name = "sum";
+  spec.configs = values_of("kind", {0, 1});
+  spec.timed_as_span = true;
+  intercept::Site* const site = region.tunable(spec);
+  Adder small(1 << 10);
+  Adder medium(1 << 18);
+  Adder large(1 << 20);
+  const gpu::Driver& driver = Simulation::get().driver;
+  int reused = 0;
+  int passes = 0;
+  for (; region.begin_pass(); ++passes) {
+    CUstream stream = nullptr;
+    REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    intercept::TunableCall call(site);
+    small.run(program, 8, 128, 0, stream);
+    if (replace_stream(program, stream)) ++reused;
+    (call.config() == 0 ? large : medium).run(program, 8, 128, 0, stream);
+    call.end(true);
+    region.end_pass();
+    program.process().handles().stream_goes_away(stream);
+    REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
+  }
+  REQUIRE(reused == passes);
+  CHECK(program.said("trial", {"timer=events"}));
+  CHECK(program.said("winner", {"config=1"}));
 }
 
 #endif
