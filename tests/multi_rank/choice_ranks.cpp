@@ -16,7 +16,8 @@
 //   asks R        asks for its timings before all of this
 //   then_live -1  does it once more, in a live region
 //   row -1        calls of it are timed in a row
-//   tires R       its fastest implementation throws from the fifth time on
+//   tires R       its fastest implementation throws from the fifth time on; all say how often they
+//                 were asked for theirs
 //   hesitates -1  its fastest implementation is the slowest on the host
 // PATH.ran.RANK has what did it in the end, PATH.asked.RANK what the timings said.
 #include <cstdio>
@@ -125,6 +126,7 @@ class Operation {
       CONTEXTUAL_AUTOTUNE("live") sum();
       CHECK(cuStreamSynchronize(stream_));
     }
+    if (wanted_.words.contains("tires")) asked_ = std::to_string(num_fastest_);
     std::ofstream(wanted_.path + ".ran." + std::to_string(place_.rank)) << ran_;
     std::ofstream(wanted_.path + ".asked." + std::to_string(place_.rank)) << asked_;
     std::printf("rank %d: %016llx\n", place_.rank, static_cast<unsigned long long>(hash_of(out_)));
