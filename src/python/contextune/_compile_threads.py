@@ -58,16 +58,19 @@ class _Piece(Future[Any]):
 class CompileThreads(Executor):
     """Threads that exist while there is work, at most as many as there are processors.
 
-    The first only looks on for as long as pieces are done at once by who asks for their results: Triton
-    finds a kernel in its disk cache faster than a thread starts, and holds the interpreter's lock for it.
+    The first one's work is to begin others. It leaves alone what is done at once by who asks for the
+    results: Triton finds a kernel in its disk cache faster than a thread starts, and holds the
+    interpreter's lock for it. Few begin at first, and more as work lasts: they share that lock with
+    whoever waits for one kernel, which takes twice as long beside sixteen others as beside three.
     Once the main thread has ended, each ends after its piece.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[_Piece] = deque()
-        self._num_threads = 0
-        self._looks_on = False  # the first, and there is no other
+        self._looks_on = False  # a thread that begins others
+        self._num_threads = 0  # others
+        self._grown = 0.0  # when some were begun
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Piece:
         piece = _Piece(functools.partial(work, *args, **kwargs))
@@ -92,42 +95,38 @@ class CompileThreads(Executor):
             return
         with self._lock:
             self._waiting.append(piece)
-            if self._looks_on or self._num_threads >= len(os.sched_getaffinity(0)):
+            if self._looks_on:
                 return
-            self._looks_on = self._num_threads == 0
-            self._num_threads += 1
-            run = self._look_on if self._looks_on else self._work
-        self._start(run)
-
-    def _start(self, run: Callable[[], None]) -> None:
-        """Starts a thread that has been counted."""
-        try:
-            threading.Thread(target=_named, args=(run,), name=_NAME, daemon=False).start()
-        except RuntimeError:  # the system gives no more of them
-            with self._lock:
-                self._num_threads -= 1
-                self._looks_on = False
+            self._looks_on = True
+        if not _has_started(self._look_on):
+            self._looks_on = False
 
     def _look_on(self) -> None:
-        while (missing := self._num_missing()) is None:
+        while (missing := self._num_missing()) is not None:
+            for _ in range(missing):
+                if not _has_started(self._work):
+                    with self._lock:
+                        self._num_threads -= 1
             time.sleep(_QUICK_SECONDS)
-        for _ in range(missing):
-            self._start(self._work)
-        self._work()
 
     def _num_missing(self) -> int | None:
-        """How many threads are to begin beside the one that looks on; absent: it goes on so."""
+        """How many threads are to begin now; absent: no work waits for one."""
         now = time.monotonic()
         with self._lock:
             self._waiting = deque(piece for piece in self._waiting if not piece.done())
-            waiting = self._waiting
-            is_over = not waiting or not threading.main_thread().is_alive()
-            if not is_over and not any(piece.is_slow(now) for piece in waiting):
+            if not self._waiting or not threading.main_thread().is_alive():
+                self._looks_on = False
                 return None
-            self._looks_on = False
-            wanted = 1 if is_over else min(len(waiting), len(os.sched_getaffinity(0)))
-            self._num_threads = wanted
-            return wanted - 1
+            if self._num_threads == 0:
+                wanted = _FEW if any(piece.is_slow(now) for piece in self._waiting) else 0
+            else:
+                wanted = 2 * self._num_threads if now - self._grown > _GROWING_SECONDS else 0
+            wanted = min(wanted, len(os.sched_getaffinity(0)))
+            missing = max(0, min(wanted - self._num_threads, len(self._waiting)))
+            self._num_threads += missing
+            if missing > 0:
+                self._grown = now
+            return missing
 
     def _work(self) -> None:
         while (piece := self._next()) is not None:
@@ -142,6 +141,15 @@ class CompileThreads(Executor):
             return None
 
 
+def _has_started(run: Callable[[], None]) -> bool:
+    """False: the system gives no more threads."""
+    try:
+        threading.Thread(target=_named, args=(run,), name=_NAME, daemon=False).start()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _named(run: Callable[[], None]) -> None:
     # Known by it, it does not count as a thread of the program, which may use the GPU. Python names
     # its threads only since 3.14.
@@ -153,3 +161,5 @@ def _named(run: Callable[[], None]) -> None:
 _NAME = "contextune-cc"  # at most 15 bytes
 _QUICK_SECONDS = 0.005  # in which a kernel comes from the disk cache
 _LATE_SECONDS = 0.05
+_FEW = 3
+_GROWING_SECONDS = 0.1  # after which there are twice as many
