@@ -34,7 +34,7 @@ def shape(text):
         line = re.sub(r"(time_us=\S+ default_us=\S+ reason=)\w+.*", r"\1", line)
         line = re.sub(r"config=\d+( [a-z_]+=\w+)+? (warmup|iter|time_us)=", r"config=# \2=", line)
         line = re.sub(r'pair_gains="[^"]*"', "pair_gains=#", line)
-        line = re.sub(r"\d[0-9a-fx.]*", "#", line)
+        line = re.sub(r"\d[0-9a-fx.]*(,\d{3})*", "#", line)
         line = re.sub(r"# ([mu]s|s|KiB|MiB)\b", "# unit", line)
         line = re.sub(r" +", " ", line).strip()
         if line and (line != "config" or lines[-1:] != ["config"]):
