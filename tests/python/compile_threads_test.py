@@ -70,6 +70,21 @@ class CompileThreadsOfSixteenProcessors(unittest.TestCase):
             pieces = [self.compile.submit(threading.get_ident) for _ in range(5)]
             self.assertEqual([piece.result() for piece in pieces], 5 * [threading.get_ident()])
 
+    def test_one_thread_does_all_where_the_system_gives_no_second(self):
+        start, started = threading.Thread.start, []
+
+        def start_one(thread):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+            start(thread)
+
+        with unittest.mock.patch.object(threading.Thread, "start", start_one):
+            pieces = [self.compile.submit(threading.get_ident) for _ in range(5)]
+            started[0].join(LIMIT)
+        self.assertFalse(started[0].is_alive())
+        self.assertEqual([piece.result() for piece in pieces], 5 * [started[0].ident])
+
     def test_threads_begin_again_once_the_system_gives_some(self):
         with unittest.mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
             self.compile.submit(self.work)

@@ -58,7 +58,7 @@ class _Piece(Future[Any]):
 class CompileThreads(Executor):
     """Threads that exist while there is work, at most as many as there are processors.
 
-    The first one's work is to begin others. It leaves alone what is done at once by who asks for the
+    Another one begins them. It leaves alone what is done at once by who asks for the
     results: Triton finds a kernel in its disk cache faster than a thread starts, and holds the
     interpreter's lock for it. Few begin at first, and more as work lasts: they share that lock with
     whoever waits for one kernel, which takes twice as long beside sixteen others as beside three.
@@ -68,7 +68,7 @@ class CompileThreads(Executor):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[_Piece] = deque()
-        self._looks_on = False  # a thread that begins others
+        self._looks_on = False  # the one that begins others
         self._num_threads = 0  # others
         self._grown = 0.0  # when some were begun
 
@@ -105,8 +105,7 @@ class CompileThreads(Executor):
         while (missing := self._num_missing()) is not None:
             for _ in range(missing):
                 if not _has_started(self._work):
-                    with self._lock:
-                        self._num_threads -= 1
+                    self._work()  # in its place
             time.sleep(_QUICK_SECONDS)
 
     def _num_missing(self) -> int | None:
