@@ -173,14 +173,18 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
             self.assertEqual(len(winners_of(log)), 2, log)
 
     def test_groups_in_a_ring_do_not_wait_for_one_another(self):
-        # Each rank is late with what it does in one group, and in the other goes on before its peer.
-        late = {rank: job.Peculiar(variables={
-            "SIMCUDA_FAULT": f"copy_late:DtoH:bytes={4096 * (group + 1)},times=1"})
-            for rank, group in ((1, 0), (3, 1), (2, 2), (0, 3))}
-        logs = self.run_job(4, "alone", "0-1 2-3 1-2 3-0", "threads", -1, "sizes", -1, peculiar=late)
-        self.assert_agreed(logs)
-        for log in logs:
-            self.assertEqual(len(winners_of(log)), 2, log)
+        # Each rank is late with what it does in one group, and in the other goes on before its peer:
+        # with what the default left, and with what is there before the next run.
+        for late in ("DtoH", "HtoD"):
+            with self.subTest(late=late):
+                peculiar = {rank: job.Peculiar(variables={
+                    "SIMCUDA_FAULT": f"copy_late:{late}:bytes={4096 * (group + 1)},times=4"})
+                    for rank, group in ((1, 0), (3, 1), (2, 2), (0, 3))}
+                logs = self.run_job(4, "alone", "0-1 2-3 1-2 3-0", "threads", -1, "sizes", -1,
+                                    peculiar=peculiar)
+                self.assert_agreed(logs)
+                for log in logs:
+                    self.assertEqual(len(winners_of(log)), 2, log)
 
     def test_communicators_may_be_split_off_another(self):
         self.assert_groups(self.run_job(4, "alone", CHAIN, "split", -1), EXPECTED[CHAIN])

@@ -41,12 +41,14 @@ TEST_CASE("Faults of copies are counted over copies and memsets", "[fault][memor
 TEST_CASE("The caller of a late copy comes back late", "[fault][memory]") {
   Session session;
   const CUdeviceptr x = session.memory(64);
-  set_fault("copy_late:DtoH:bytes=32,times=1;copy_wrong:DtoH:times=1");
+  set_fault("copy_late:DtoH:bytes=32,times=1;copy_late:HtoD;copy_wrong:DtoH:times=1");
   std::vector<std::uint32_t> seen(16);
   const auto begin = std::chrono::steady_clock::now();
   SUCCEEDS(cuMemcpyDtoH_v2(seen.data(), x, 32));
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(300));
   CHECK(seen[0] == 1U);  // other faults count for themselves
+  SUCCEEDS(cuMemcpyAsync(x, reinterpret_cast<CUdeviceptr>(seen.data()), 32, nullptr));
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(600));
 }
 
 TEST_CASE("A wrong copy differs in one bit, whenever it runs", "[fault][memory]") {

@@ -164,7 +164,8 @@ void ChoiceScreen::thread_ends(std::unique_ptr<Snapshot> before) noexcept {
 bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
   // The waits here are for all work of the context, so also for work that other threads of the
   // process do with other ranks. Those ranks may have to wait for this one in their turn. So no
-  // rank begins an implementation before all of them have put back what the last one changed.
+  // rank begins an implementation before all of them have put back what the last one changed, and
+  // filled what the next one writes.
   if (!leave_out_blamed()) return false;
   const bool has_reference = attempt(ChoiceCandidate{});  // the default
   const auto all = ranks_.compare({has_reference, true});
@@ -184,11 +185,11 @@ bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
       continue;
     }
     has_run_others_ = true;
-    if (filling_ == Filling::Alone) fill(seed);
+    if (filling_ == Filling::Alone && !fill(seed)) return false;
     auto outcome = compare_run(one, before, reference);
     for (std::size_t i = 0; i < filled_references_.size(); ++i) {
       if (!outcome || !outcome->ran || !outcome->right) break;
-      fill(i);
+      if (!fill(i)) return false;
       outcome = compare_run(one, before, filled_references_[i]);
     }
     if (!outcome) return false;
@@ -236,7 +237,7 @@ bool ChoiceScreen::look_at_filled(Snapshot& before, const std::vector<Bytes>& re
   if (!may_fill->right) return true;
   const std::uint64_t fills = choice_.tolerance.is_bitwise() ? gpu::Fill::num_kinds : 1;
   for (std::uint64_t seed = 0; seed < fills; ++seed) {
-    fill(seed);
+    if (!fill(seed)) return false;
     const bool ran = attempt(ChoiceCandidate{});
     const auto all = ranks_.compare({ran, true});
     if (!all || !all->ran) return false;
@@ -269,7 +270,7 @@ std::vector<gpu::MemoryRange> ChoiceScreen::free_outputs() const {
   return free;
 }
 
-void ChoiceScreen::fill(std::uint64_t seed) const {
+bool ChoiceScreen::fill(std::uint64_t seed) {
   std::vector<std::vector<std::byte>> patterns;  // until the copies of them are made
   for (const gpu::MemoryRange& output : free_outputs()) {
     const gpu::Fill fill{seed + gpu::Fill::num_kinds * patterns.size(),
@@ -277,6 +278,7 @@ void ChoiceScreen::fill(std::uint64_t seed) const {
     patterns.push_back(gpu::fill_memory(driver_, CU_STREAM_LEGACY, output, fill));
   }
   if (!ends_within(timeout_)) throw Error("memory could not be filled within trial_timeout");
+  return ranks_.compare({true, true}).has_value();
 }
 
 store::TrialJournal::Trial ChoiceScreen::tried(const ChoiceCandidate& candidate) const {

@@ -67,7 +67,8 @@ class ChoiceScreen {
   [[nodiscard]] bool look_at_filled(Snapshot& before, const std::vector<Bytes>& reference);
   /// The outputs that the call does not also read.
   [[nodiscard]] std::vector<gpu::MemoryRange> free_outputs() const;
-  void fill(std::uint64_t seed) const;
+  /// Fills those on all ranks. False: they have lost one another.
+  [[nodiscard]] bool fill(std::uint64_t seed);
   /// How one candidate did in a run; absent: the ranks have lost one another.
   [[nodiscard]] std::optional<ChoiceRanks::Outcome> compare_run(
       ChoiceCandidate& candidate, Snapshot& before, const std::vector<Bytes>& reference);

@@ -21,19 +21,28 @@ bool on_host(std::uintptr_t address) {
   return block == nullptr || block->on_host();
 }
 
+// Long against what a program does between two copies.
+constexpr auto late = std::chrono::milliseconds(300);
+
+void come_back(const CopyOperation& copy, DriverLock& lock) {
+  if (!driver().faults.delays_copy(direction_of(copy), copy.bytes())) return;
+  lock.unlock();
+  std::this_thread::sleep_for(late);
+  lock.lock();
+}
+
 // As on a real driver, a copy to pageable memory, or from host to host, is over when the call
 // returns; other copies are not.
 CUresult copy_async(Stream& stream, const CopyOperation& copy, DriverLock& lock) {
   enqueue(stream, copy);
-  if (driver().pending.immediate() || stream.capture != nullptr || stream.hung) return CUDA_SUCCESS;
-  const bool to_pageable = driver().memory.find(copy.destination) == nullptr;
-  if (to_pageable || (on_host(copy.destination) && on_host(copy.source)))
-    driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
+  if (!driver().pending.immediate() && stream.capture == nullptr && !stream.hung) {
+    const bool to_pageable = driver().memory.find(copy.destination) == nullptr;
+    if (to_pageable || (on_host(copy.destination) && on_host(copy.source)))
+      driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
+  }
+  come_back(copy, lock);
   return CUDA_SUCCESS;
 }
-
-// Long against what a program does between two copies.
-constexpr auto late = std::chrono::milliseconds(300);
 
 // Synchronous copies run on the default stream, which must not be needed by a capture.
 CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock& lock) {
@@ -47,11 +56,7 @@ CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock&
     driver().host_time = std::max(driver().host_time, stream.ready);
   else
     wait_for_stream(stream, lock);
-  if (driver().faults.delays_copy(direction_of(copy), copy.bytes())) {
-    lock.unlock();
-    std::this_thread::sleep_for(late);
-    lock.lock();
-  }
+  come_back(copy, lock);
   return driver().handles.find<Context>(context) == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                             : context->error;
 }

@@ -52,7 +52,7 @@ class Faults {
   const Fault* hit_copy(std::string_view direction, std::size_t bytes);
   /// The same for an allocation: `kind` is alloc_fail or host_alloc_fail.
   const Fault* hit_allocation(Fault::Kind kind, std::size_t bytes);
-  /// Whether the caller of this synchronous copy comes back late; counts it.
+  /// Whether the caller of this copy comes back late; counts it.
   bool delays_copy(std::string_view direction, std::size_t bytes);
 
  private:
