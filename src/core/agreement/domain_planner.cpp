@@ -91,8 +91,7 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   // It may be back, and counts once.
   forget(region, rank);
   if (report.leaves) {
-    count(region, report);
-    region.left[rank] = std::move(report);
+    leave(region, rank, std::move(report));
     return encode_domain({});
   }
   const bool waits_no_longer = report.waits_no_longer;
@@ -101,8 +100,21 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   for (const DomainReport::Communicator& one : report.used)
     region.sharers[one.id].ranks.insert(rank);
   region.reports[rank] = std::move(report);
+  // A rank that does not repeat a body has no part in what others would repeat with it.
+  const auto refuse = [&](const Ranks& those) {
+    const auto absent = one_that_left(region, those);
+    if (!region.reports.at(rank).attends || !absent) return false;
+    why =
+        "rank " + std::to_string(*absent) + ", of a communicator that it uses, does not repeat it";
+    DomainReport own = region.reports.at(rank);
+    forget(region, rank);
+    leave(region, rank, std::move(own));
+    return true;
+  };
+  if (refuse({rank})) return {};
   if (!waits_no_longer && !may_be_whole(number, rank)) return encode_domain({});
   const Ranks ranks = connected(region, rank);
+  if (refuse(ranks)) return {};
   if (!waits_no_longer && !is_whole(number, ranks)) return encode_domain({});
   // No further rank comes to those who wait in other regions either.
   const bool is_complete = region.reports.at(rank).used.empty() && is_whole(number, ranks);
@@ -117,6 +129,24 @@ void DomainPlanner::count(Region& region, const DomainReport& report) {
   for (const DomainReport::Communicator& one : report.used) region.sharers[one.id].here += one.here;
 }
 
+void DomainPlanner::leave(Region& region, std::uint32_t rank, DomainReport report) {
+  count(region, report);
+  for (const DomainReport::Communicator& one : report.used)
+    region.sharers[one.id].left.insert(rank);
+  region.left[rank] = std::move(report);
+}
+
+std::optional<std::uint32_t> DomainPlanner::one_that_left(const Region& region,
+                                                          const Ranks& ranks) {
+  for (const std::uint32_t rank : ranks) {
+    for (const DomainReport::Communicator& one : region.reports.at(rank).used) {
+      const std::set<std::uint32_t>& left = region.sharers.at(one.id).left;
+      if (!left.empty()) return *left.begin();
+    }
+  }
+  return std::nullopt;
+}
+
 void DomainPlanner::forget(Region& region, std::uint32_t rank) {
   for (auto* const reports : {&region.reports, &region.left}) {
     const auto report = reports->find(rank);
@@ -125,6 +155,7 @@ void DomainPlanner::forget(Region& region, std::uint32_t rank) {
       Sharers& sharers = region.sharers[one.id];
       sharers.here -= one.here;
       sharers.ranks.erase(rank);
+      sharers.left.erase(rank);
       if (sharers.here == 0 && sharers.ranks.empty()) region.sharers.erase(one.id);
     }
     reports->erase(report);

@@ -41,7 +41,9 @@ struct DomainReport {
 /// Finds out on rank 0 which ranks are to be tuned together in a region: those that are connected
 /// by communicators which they use in it. A domain is final as soon as all ranks of all its
 /// communicators have said so or left, or one of its ranks waits no longer. A rank that comes later
-/// is not in it, and a communicator that is not in one domain as a whole is tuned by none.
+/// is not in it, and a communicator that is not in one domain as a whole is tuned by none. A body
+/// is repeated by all ranks of the communicators that it uses, or by none: whoever asks where one
+/// has left is refused, and has left as well.
 ///
 /// Where no communicator is used, a domain is also final once all other ranks of the job are
 /// elsewhere. Such a rank waits in another region, or repeats a body that no rank waiting here has
@@ -59,7 +61,8 @@ class DomainPlanner {
   /// Who has told of a communicator.
   struct Sharers {
     std::set<std::uint32_t> ranks;  ///< among the reports
-    std::uint64_t here = 0;         ///< ranks of it in the processes that use it or have left
+    std::set<std::uint32_t> left;
+    std::uint64_t here = 0;  ///< ranks of it in the processes that use it or have left
   };
   struct Region {
     std::map<std::uint32_t, DomainReport> reports;  ///< of ranks that are in no domain
@@ -75,6 +78,10 @@ class DomainPlanner {
   /// Counts what a report says, which is about to be kept.
   static void count(Region& region, const DomainReport& report);
   static void forget(Region& region, std::uint32_t rank);
+  static void leave(Region& region, std::uint32_t rank, DomainReport report);
+  /// A rank that has left and uses a communicator of these.
+  [[nodiscard]] static std::optional<std::uint32_t> one_that_left(const Region& region,
+                                                                  const Ranks& ranks);
   /// False: the rank's domain is not whole, as little shows already.
   [[nodiscard]] bool may_be_whole(std::uint64_t region, std::uint32_t rank) const;
 

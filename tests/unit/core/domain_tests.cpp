@@ -24,6 +24,13 @@ struct Job {
     CHECK(why.empty());
     return contextune::decode_domain(answer).value();
   }
+  /// Why it is not answered.
+  std::string refused(std::uint32_t rank, const DomainReport& report) {
+    const contextune::Payload said[] = {encode(report)};
+    std::string why;
+    CHECK(planner.decide({9, 0, {rank}}, said, why).empty());
+    return why;
+  }
   // Of ranks that repeat bodies.
   Ranks attend(std::uint32_t rank, std::uint64_t region) {
     return say(rank, {}, false, region, false, true);
@@ -165,6 +172,36 @@ TEST_CASE("Nobody waits for a rank that has left", "[domain]") {
   CHECK(job.say(2, {{7, 3, 1}}) == Ranks{0, 2});
   CHECK(job.say(0, {{7, 3, 1}}) == Ranks{0, 2});
   CHECK(job.say(3, {}) == Ranks{3});
+}
+
+TEST_CASE("A body that a rank has left is repeated by nobody who does something with that rank",
+          "[domain]") {
+  Job job;
+  const auto attend = [&](std::uint32_t rank, const Used& used, bool leaves = false) {
+    return job.tell(rank, {1, used, job.num_ranks, false, leaves, true});
+  };
+  const Used first{{7, 2, 1}};
+  const Used both{{7, 2, 1}, {8, 2, 1}};
+  const Used second{{8, 2, 1}};
+  CHECK(attend(1, both).empty());
+  CHECK(attend(2, second, true).empty());
+  CHECK(job.refused(1, {1, both, job.num_ranks, false, false, true}) ==
+        "rank 2, of a communicator that it uses, does not repeat it");
+  // With the one that has left it has nothing to do, with the one that was refused it has.
+  CHECK(job.refused(0, {1, first, job.num_ranks, false, false, true}) ==
+        "rank 1, of a communicator that it uses, does not repeat it");
+  CHECK(attend(3, {{9, 1, 1}}) == Ranks{3});
+}
+
+TEST_CASE("A body is not repeated where one has left whom only others of it know", "[domain]") {
+  Job job;
+  const auto report = [&](const Used& used, bool leaves = false) {
+    return DomainReport{1, used, job.num_ranks, false, leaves, true};
+  };
+  CHECK(job.tell(1, report({{7, 2, 1}, {8, 2, 1}})).empty());
+  CHECK(job.tell(2, report({{8, 2, 1}}, true)).empty());
+  CHECK(job.refused(0, report({{7, 2, 1}})) ==
+        "rank 2, of a communicator that it uses, does not repeat it");
 }
 
 TEST_CASE("A rank that comes back after it has left counts once", "[domain]") {
