@@ -1,6 +1,7 @@
 """What one run has found out the next one starts with, and what a config has taken down is not tried
 again. Unmodified programs on the simulated driver under `contextune run`, with a real store."""
 
+import fcntl
 import os
 import re
 import resource
@@ -29,6 +30,21 @@ class StoredWinnersTest(StoredRuns):
                 self.assert_starts_tuned(again, first.winners())
                 self.assertEqual(again.of("replay"), [])
         self.assertEqual(self.run_program()[1], bare)
+
+    def test_winners_that_a_slow_store_has_not_taken_when_the_program_ends_are_told(self):
+        for mode in "replay", "live":
+            with self.subTest(mode):
+                shutil.rmtree(self.work / "store", ignore_errors=True)
+                self.run_program("--mode", mode, "--max-slowdown", "0", program=demo(600))
+                path, stored = self.entry()
+                with open(path.with_name(f".{path.name}.lock"), "ab") as lock:
+                    fcntl.lockf(lock, fcntl.LOCK_EX)
+                    log, _ = self.run_program("--mode", mode, "--max-slowdown", "0",
+                                                "--always-tune", program=demo(600))
+                (told,) = log.of("fallback", reason="store_unwritable")
+                self.assertIn("before all that was found could be written", told["text"])
+                self.assertEqual(told["region"], "decode")
+                self.assertEqual(self.entry(), (path, stored))
 
     def test_a_run_from_the_store_says_what_the_region_gained_when_it_was_tuned(self):
         first, _ = self.run_program("--confirm-min-pairs", "2")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "core/value/stable_hash.hpp"
@@ -184,6 +185,7 @@ void ProcessStore::work() noexcept {
   while (!jobs_.empty()) {
     const Job job = std::move(jobs_.front());
     jobs_.erase(jobs_.begin());
+    writing_ = job.identity.name;
     lock.unlock();
     write(job);
     lock.lock();
@@ -222,6 +224,26 @@ void ProcessStore::wait(double seconds) {
   std::unique_lock lock(mutex_);
   (void)changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                           [this] { return !running_; });
+}
+
+void ProcessStore::finish(double seconds) noexcept {
+  try {
+    wait(seconds);
+    std::set<std::string> unwritten;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!running_) return;
+      unwritten.insert(writing_);
+      for (const Job& job : jobs_) unwritten.insert(job.identity.name);
+    }
+    for (const std::string& name : unwritten) {
+      log_.fallback(FallbackReason::StoreUnwritable, name, {},
+                    "The program has ended before all that was found could be written to the "
+                    "store: the disk is slow, or another process does not let go of it.");
+    }
+  } catch (const std::exception&) {
+    // No memory to say so.
+  }
 }
 
 }  // namespace contextune::intercept

@@ -87,6 +87,8 @@ class ProcessStore {
 
   /// Waits until all of that has been written, at most so many seconds.
   void wait(double seconds);
+  /// The process ends: waits as wait(), then says what of it has not been written.
+  void finish(double seconds) noexcept;
 
  private:
   struct Job {
@@ -120,6 +122,7 @@ class ProcessStore {
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<std::string, std::unique_ptr<Entry>> prepared_;
   std::vector<Job> jobs_;
+  std::string writing_;  ///< the name of what has been taken from them
   bool running_ = false;
 };
 

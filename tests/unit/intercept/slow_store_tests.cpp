@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "file_text.hpp"
+#include "scratch_folder.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;
@@ -64,8 +67,16 @@ class SlowDisk final : public Store {
 };
 
 struct SlowStore {
-  SlowStore() : log({"/proc/none", 0, "", LogLevel::Warn}) {}
+  SlowStore() : log({folder.path(), 0, "", LogLevel::Warn}) {}
 
+  void save(const std::string& region, WinnerReason reason) {
+    StoredSite site;
+    site.name = "gemm";
+    site.reason = reason;
+    store.save({StoredKind::Region, region, {}}, {{site, {}}}, std::nullopt);
+  }
+
+  const ScratchFolder folder;
   EventLog log;
   SlowDisk* disk = new SlowDisk;
   ProcessStore store{
@@ -99,19 +110,36 @@ TEST_CASE("Threads that read one region at a time are given the same entry", "[s
 
 TEST_CASE("A note of a site does not stand in for its winner that waits to be written", "[store]") {
   SlowStore slow;
-  const auto save = [&](const char* region, WinnerReason reason) {
-    StoredSite site;
-    site.name = "gemm";
-    site.reason = reason;
-    slow.store.save({StoredKind::Region, region, {}}, {{site, {}}}, std::nullopt);
-  };
-  save("slow", WinnerReason::Fastest);
+  slow.save("slow", WinnerReason::Fastest);
   slow.disk->wait_for_saves(1);
-  save("step", WinnerReason::Fastest);
-  save("step", WinnerReason::NoSamples);
-  save("step", WinnerReason::NoSamples);
+  slow.save("step", WinnerReason::Fastest);
+  slow.save("step", WinnerReason::NoSamples);
+  slow.save("step", WinnerReason::NoSamples);
   slow.disk->let_go();
   slow.store.wait(20);
   CHECK(slow.disk->saved() == std::vector{WinnerReason::Fastest, WinnerReason::Fastest,
                                           WinnerReason::NoSamples, WinnerReason::NoSamples});
+}
+
+TEST_CASE("A process that ends says of which regions not all is written", "[store]") {
+  SlowStore slow;
+  slow.save("slow", WinnerReason::Fastest);
+  slow.disk->wait_for_saves(1);
+  slow.save("step", WinnerReason::Fastest);
+  slow.store.finish(0.01);
+  slow.log.lines().flush();
+  const std::string said = text_of(slow.log.lines().path());
+  for (const char* const region : {"slow", "step"})
+    CHECK(said.find(std::string("reason=store_unwritable region=") + region) != std::string::npos);
+  slow.disk->let_go();
+  slow.store.wait(20);
+  CHECK(slow.disk->saved().size() == 2);
+}
+
+TEST_CASE("A process that ends when all is written has nothing to say", "[store]") {
+  SlowStore slow;
+  slow.save("step", WinnerReason::Fastest);
+  slow.store.finish(20);
+  slow.log.lines().flush();
+  CHECK_FALSE(std::filesystem::exists(slow.log.lines().path()));
 }
