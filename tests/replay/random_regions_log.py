@@ -63,7 +63,8 @@ def complaints(program, lines):
     expects_replay = "replay" in program.expected
     # A visit may show only in part which configs are right.
     if (replays > 0) != expects_replay:
-        yield f"expected {program.expected}, was replayed {replays} times: {reasons(lines)}"
+        why = {line.get("text") for line in of_event(lines, "fallback") if line["reason"] in DECLINES}
+        yield f"expected {program.expected}, was replayed {replays} times: {reasons(lines)}, {why}"
         return
     told = reasons(lines)
     declines = set(program.expected) - {"replay"}
