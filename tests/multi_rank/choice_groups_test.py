@@ -123,12 +123,14 @@ class Groups(choice_job.ChoiceTestCase):
     def test_a_body_is_not_repeated_where_a_rank_of_its_communicators_waits_no_longer(self):
         # Ranks 1 and 2 wait for those elsewhere, then go on; the others would wait for a minute.
         short = {rank: job.Peculiar(variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "0.3"}) for rank in (1, 2)}
-        logs = self.run_job(4, "sends", PAIRS, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"}, peculiar=short)
+        logs = self.run_job(4, "sends", PAIRS, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"},
+                            peculiar=short)
         for rank, log in enumerate(logs):
             self.assertEqual(job.winners(log), [])
             [(reason, text)] = [told for told in job.told(log) if "is not repeated" in told[1]]
             self.assertEqual(reason, "no_agreement")
-            self.assertIn({0: "rank 1, of a communicator", 3: "rank 2, of a communicator"}.get(rank, "came to it in time"), text)
+            self.assertIn({0: "rank 1, of a communicator",
+                           3: "rank 2, of a communicator"}.get(rank, "came to it in time"), text)
 
     def test_what_is_not_tuned_says_so_at_the_call(self):
         for where in self.kinds:
