@@ -52,9 +52,16 @@ void ByHand::accept_next() {
 }
 
 std::optional<Message> ByHand::next(MessageType type) {
-  last_.reset();
-  run_until([&] { return end_ || (last_ && last_->type == type); });
-  return end_ ? std::nullopt : last_;
+  // Several may come at once.
+  std::optional<Message> found;
+  run_until([&] {
+    while (!found && !unread_.empty()) {
+      if (unread_.front().type == type) found = std::move(unread_.front());
+      unread_.pop_front();
+    }
+    return found || end_;
+  });
+  return found;
 }
 
 void ByHand::run_until(const std::function<bool()>& is_done) {
@@ -76,7 +83,7 @@ void ByHand::received(Connection&, Message message) {
     epoch = message.epoch;
     introductions.push_back(message);
   }
-  last_ = std::move(message);
+  unread_.push_back(std::move(message));
 }
 
 void ByHand::closed(Connection&, const std::string&) {

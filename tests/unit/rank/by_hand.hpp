@@ -2,6 +2,7 @@
 
 #include <asio.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,6 @@ class ByHand final : public contextune::rank::ConnectionOwner {
   asio::io_context loop_;
   asio::posix::stream_descriptor listener_{loop_};
   std::vector<std::shared_ptr<contextune::rank::Connection>> callers_;
-  std::optional<contextune::rank::Message> last_;
+  std::deque<contextune::rank::Message> unread_;
   bool end_ = false;
 };
