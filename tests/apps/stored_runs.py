@@ -111,7 +111,9 @@ class StoredRuns(unittest.TestCase):
 
     def entry(self, region="decode", store="store"):
         """What is stored of a region, and where."""
-        (path,) = (self.work / store / region).glob("*.json")
+        paths = list((self.work / store / region).glob("*.json"))
+        self.assertEqual(len(paths), 1, log_text(self.folder))
+        (path,) = paths
         return path, json.loads(path.read_text())
 
     def site(self, name, region="decode", store="store"):

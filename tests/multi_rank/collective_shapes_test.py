@@ -47,7 +47,7 @@ class CollectiveShapes(ShapeTest):
 
     def test_a_region_that_only_some_ranks_enter(self):
         for declared in (True, False):
-            logs = self.check("some_enter", 4, declared=declared)
+            logs = self.check("some_enter", 4, 6000, declared=declared)
             self.assert_leased(logs[:2])
             self.assert_same_winners(logs[:2])
             self.assert_said(logs[2:], "region_never_entered")

@@ -212,7 +212,7 @@ class Faults(unittest.TestCase):
     def test_a_stranger_changes_nothing(self):
         for mode, outcome in all_at_once(
                 {mode: (faults.called_by_a_stranger, mode, 2, 1, steps)
-                 for mode, steps in (("replay", 6), ("live", 2000))}).items():
+                 for mode, steps in (("replay", 6), ("live", 8000))}).items():
             with self.subTest(mode):
                 self.assert_well(outcome)
                 self.assert_tuned(outcome)
