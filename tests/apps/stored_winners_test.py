@@ -40,7 +40,7 @@ class StoredWinnersTest(StoredRuns):
                 with open(path.with_name(f".{path.name}.lock"), "ab") as lock:
                     fcntl.lockf(lock, fcntl.LOCK_EX)
                     log, _ = self.run_program("--mode", mode, "--max-slowdown", "0",
-                                                "--always-tune", program=demo(600))
+                                              "--always-tune", program=demo(600))
                 (told,) = log.of("fallback", reason="store_unwritable")
                 self.assertIn("before all that was found could be written", told["text"])
                 self.assertEqual(told["region"], "decode")
