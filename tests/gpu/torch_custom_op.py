@@ -3,10 +3,12 @@
 Needs PyTorch, and the package or a build of this clone (CONTEXTUNE_TEST_BUILD):
     python tests/gpu/torch_custom_op.py
 All values are small whole numbers, so that no order of additions changes a bit. Prints a line for each
-part, and last what a settled call costs; ends with 1 if that is more than 2 us.
+part, and last what a settled call costs; ends with 1 if that is more than 2 us, and more than 15 % of PyTorch's
+own call: some hosts lower the clock of a processor for seconds, and both take as much longer.
 """
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 import time
@@ -27,7 +29,7 @@ if "torch" in sys.modules:
 
 import torch
 
-MOST_MICROSECONDS = 2
+MOST_MICROSECONDS, MOST_SHARE = 2, 0.15  # of PyTorch's own call, which takes 10 us at a full clock
 ran = []
 
 
@@ -169,8 +171,23 @@ def in_a_region():
     return "two ops in the same passes"
 
 
-def cost():
-    """Of a settled call, in us, more than of the same op without a tuner."""
+def cost_of(bare, tuned, x):
+    """Quartiles of the us that a settled call takes more than the same op without a tuner, and the median us of
+    that one. Each difference is of two neighbours, as the host's clock changes amid the run."""
+
+    def microseconds(call):
+        begin = time.perf_counter()
+        for _ in range(100):
+            call(x, x, 3)
+        return (time.perf_counter() - begin) / 100 * 1e6
+
+    pairs = [(microseconds(bare), microseconds(tuned)) for _ in range(500)]
+    return (statistics.quantiles([after - before for before, after in pairs], n=4),
+            statistics.median(before for before, _ in pairs))
+
+
+def costs():
+    """cost_of() a call outside of regions, and of one of another size in a region that was tuned."""
     out = numbers(64, 64)
 
     def own(x: torch.Tensor, y: torch.Tensor, n: int) -> torch.Tensor:
@@ -178,17 +195,16 @@ def cost():
 
     bare, tuned = (op(name, own, lambda x, y, n: torch.empty_like(x)) for name in ("bare", "tuned"))
     register_custom_op_autotuning(tuned, [CustomOpConfig(lambda x, y, n: out)])
-    x = numbers(64, 64)
+    x, other = numbers(64, 64), numbers(32, 64)
     tuned(x, x, 3)
 
-    def seconds(call):
-        begin = time.perf_counter()
-        for _ in range(100):
-            call(x, x, 3)
-        return (time.perf_counter() - begin) / 100
+    @contextune.contextual_autotune(name="calls")
+    def step(measure=lambda *_: None):
+        tuned(other, other, 3)
+        return measure(bare, tuned, other)
 
-    pairs = [(seconds(bare), seconds(tuned)) for _ in range(500)]
-    return 1e6 * (min(after for _, after in pairs) - min(before for before, _ in pairs))
+    step()
+    return cost_of(bare, tuned, x), step(cost_of)
 
 
 def main():
@@ -196,9 +212,12 @@ def main():
     print(torch.__version__, torch.cuda.get_device_name(), contextune.state().reach.name)
     for part in eager, compiled, captured, changed, fused, in_a_region:
         print(f"{part.__name__:12}", part())
-    microseconds = cost()
-    print(f"a settled call costs {microseconds:.2f} us")
-    sys.exit(microseconds > MOST_MICROSECONDS)
+    outside, inside = costs()
+    for place, ((low, more, high), own) in (("in a region", inside), ("outside", outside)):
+        print(f"a settled call {place} costs {more:.2f} us ({low:.2f} to {high:.2f}) more than PyTorch's own "
+              f"{own:.2f} us")
+    (_, more, _), own = outside
+    sys.exit(more > max(MOST_MICROSECONDS, MOST_SHARE * own))
 
 
 main()

@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import unittest.mock
 import warnings
@@ -28,7 +27,6 @@ from simulated_torch import TorchGpu  # noqa: E402
 
 warnings.filterwarnings("ignore", message="CUDA initialization")
 gpu = TorchGpu()
-MOST_SECONDS = 2e-6  # of a settled call
 HERE = pathlib.Path(__file__).parent
 STORED = """
 import torch
@@ -413,46 +411,6 @@ class CustomOps(unittest.TestCase):
         register_custom_op_autotuning(op.default, [CustomOpConfig(self.fast)])
         self.assertEqual(self.runs(op, self.x, 3.0)[1], {3.0})
         self.assertEqual(self.runs(op, self.x, 4.0), (["fast"], {4.0}))
-
-    def test_a_settled_call_costs_at_most_two_microseconds(self):
-        out = gpu.full((20, 100), 1.0)
-
-        def op_of(name):
-            def own(x: torch.Tensor, y: torch.Tensor, n: int) -> torch.Tensor:
-                return out[:x.shape[0]]
-
-            op = torch.library.custom_op(f"tests::{name}", own, mutates_args=())
-            op.register_fake(lambda x, y, n: torch.empty_like(x))
-            return op
-
-        def seconds(op, x):
-            begin = time.perf_counter()
-            for _ in range(100):
-                op(x, x, 3)
-            return (time.perf_counter() - begin) / 100
-
-        bare, tuned = op_of("bare"), op_of("tuned")
-        register_custom_op_autotuning(tuned, [CustomOpConfig(lambda x, y, n: out[:x.shape[0]])])
-        tuned(self.x, self.x, 3)
-        def cost(x):
-            pairs = [(seconds(bare, x), seconds(tuned, x)) for _ in range(500)]
-            return min(after for _, after in pairs) - min(before for before, _ in pairs)
-
-        outside = cost(self.x)
-        other = gpu.full((20, 100), 1.0)
-        in_region = []
-
-        @contextune.contextual_autotune(name=self.name + "_region", confirm=False)
-        def step(measure):
-            tuned(other, other, 3)
-            if measure:
-                in_region.append(cost(other))
-
-        step(False)
-        step(True)
-        print(f"a settled call costs {outside * 1e6:.2f} us more, in a region {in_region[0] * 1e6:.2f}",
-              file=sys.stderr)
-        self.assertLess(max(outside, in_region[0]), MOST_SECONDS)
 
     def test_what_cannot_be_is_refused(self):
         op = self.filled()
