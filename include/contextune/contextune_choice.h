@@ -155,6 +155,12 @@ CONTEXTUNE_EXPORT enum contextune_choice_want contextune_choice_wants(contextune
 CONTEXTUNE_EXPORT int contextune_choice_settled(contextune_choice* choice, uint32_t problem,
                                                 size_t* implementation, size_t* config);
 
+/* The same as one number: the implementation's above 32 bits of the config's; -1 where it still has
+ * to be searched, and for a failure. For languages to which places for results cost more than the
+ * rest. */
+CONTEXTUNE_EXPORT int64_t contextune_choice_settled_number(contextune_choice* choice,
+                                                           uint32_t problem);
+
 /* Searches now, on `alone`, unless the problem was searched before. Fails where nothing can be
  * searched: before the program has initialised CUDA, where nothing is tuned, in a capture. */
 CONTEXTUNE_EXPORT int contextune_choice_measure(contextune_choice* choice, uint32_t problem,

@@ -309,6 +309,12 @@ int contextune_choice_settled(contextune_choice* choice, uint32_t number, size_t
   return 1;
 }
 
+int64_t contextune_choice_settled_number(contextune_choice* choice, uint32_t number) {
+  std::size_t implementation = 0, config = 0;
+  if (contextune_choice_settled(choice, number, &implementation, &config) != 1) return -1;
+  return static_cast<int64_t>(implementation) << 32 | static_cast<int64_t>(config);
+}
+
 int contextune_choice_measure(contextune_choice* choice, uint32_t number,
                               const contextune_choice_run* alone) {
   ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);

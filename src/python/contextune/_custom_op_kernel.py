@@ -91,25 +91,15 @@ class CustomOpAutotuning:
     def _tuned(self, default: Kernel) -> Kernel:
         """The kernel in place of that one, which is the default."""
         self._implementations[0].function = default
-        return kernel_by_key(self._op, self._settled, self._search, self._failed,
+        return kernel_by_key(self._op, self._settled, self._asked, self._search, self._failed,
                              job() if self._is_collective else None)
-
-    def _search(self, at: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that is not settled wherever it is made."""
-        ask = self._asked.get(at)
-        if ask is None or (way := ask()) is None:
-            return self._call_slowly(at, args, kwargs)
-        try:
-            return way(*args, **kwargs)
-        except Exception:
-            return self._failed(at, way, args, kwargs)
 
     def _failed(self, at: Any, way: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The same call once more, amid the exception of that kernel."""
         if way is self._default() or self._is_collective:
             raise  # no rank of several may do something else by itself
         self._settled.pop(at, None)
-        return self._call_slowly(at, args, kwargs)  # the choice says why, and settles on its default
+        return self._search(at, args, kwargs)  # the choice says why, and settles on its default
 
     def _untuned(self, device: str, default: Kernel) -> Kernel:
         """The kernel for a type of device where nothing is tuned."""
@@ -124,7 +114,8 @@ class CustomOpAutotuning:
     def _default(self) -> Kernel:
         return self._implementations[0].function
 
-    def _call_slowly(self, at: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _search(self, at: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is not settled where it is made."""
         library = _library.library()
         if library is not None:
             note_capture(library)
@@ -170,21 +161,15 @@ class CustomOpAutotuning:
 
     def _asking(self, library: Library, found: _Found) -> Callable[[], Kernel | None]:
         """The same for later calls, in less time."""
-        problem, ways = found.problem, self._ways()
+        problem = found.problem
+        ways = {implementation << 32 | config: way for implementation, configs in enumerate(self._ways())
+                for config, way in enumerate(configs)}
         choice, number = found.choice.numbers(problem.bytes, problem.type, problem.key)
         # It takes no lock, because the problem was called, so the interpreter's need not be given away.
-        settled = ctypes.PyDLL(library.path).contextune_choice_settled
-        settled.restype = ctypes.c_int
-        of_problem = ctypes.c_void_p(choice), ctypes.c_uint32(number)
-        new_number, byref = ctypes.c_size_t, ctypes.byref
-
-        def ask() -> Kernel | None:
-            way, config = new_number(), new_number()
-            if settled(*of_problem, byref(way), byref(config)) != 1:
-                return None
-            return ways[way.value][config.value]
-
-        return ask
+        settled = ctypes.PyDLL(library.path).contextune_choice_settled_number
+        settled.restype = ctypes.c_int64
+        at, way_at = (ctypes.c_void_p(choice), ctypes.c_uint32(number)), ways.get
+        return lambda: way_at(settled(*at))
 
     @staticmethod
     def _keep(ways: dict[Any, Any], key: Any, way: Any) -> None:

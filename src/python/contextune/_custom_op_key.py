@@ -24,12 +24,18 @@ def _part(value: Any) -> Any:
     return None if isinstance(value, float) else value
 
 
-def kernel_by_key(op: CustomOp, settled: Mapping[Any, Kernel], search: Callable[..., Any],
+def _nothing() -> None:
+    """What is settled where nobody has asked yet."""
+
+
+def kernel_by_key(op: CustomOp, settled: Mapping[Any, Kernel],
+                  asked: Mapping[Any, Callable[[], Kernel | None]], search: Callable[..., Any],
                   failed: Callable[..., Any], job: Any = None) -> Kernel:
     """A kernel that runs what is settled for a call's key. Written out, because each call runs it.
 
     Args:
         settled: Kernels by key: all sizes, and the device.
+        asked: Functions by key that return what is settled where they are called.
         search: Given the key, the arguments and the keyword arguments of a call that has no kernel there.
         failed: Given the kernel that has just raised, too, behind the key.
         job: Has the process group of all ranks as `WORLD`. A job that was ended and begun again may give
@@ -38,7 +44,8 @@ def kernel_by_key(op: CustomOp, settled: Mapping[Any, Kernel], search: Callable[
     parameters, key, given = _written_out(op)
     if job is not None:
         key += ", id(_job.WORLD)"
-    names = {"_part": _part, "_job": job, "_settled": settled.get, "_search": search, "_failed": failed}
+    names = {"_part": _part, "_job": job, "_settled": settled.get, "_asked": asked.get, "_nothing": _nothing,
+             "_search": search, "_failed": failed}
     if given and parameters == given:
         key, arguments = f"({key},)", f"({given},), {{}}"
     else:  # a call may leave arguments out, for which implementations have defaults of their own
@@ -49,7 +56,9 @@ def kernel_by_key(op: CustomOp, settled: Mapping[Any, Kernel], search: Callable[
     _at = {key}
     _way = _settled(_at)
     if _way is None:
-        return _search(_at, {arguments})
+        _way = _asked(_at, _nothing)()
+        if _way is None:
+            return _search(_at, {arguments})
     try:
         return _way({given})
     except Exception:

@@ -126,6 +126,8 @@ static int settled(contextune_choice* choice, uint32_t number) {
   size_t implementation = 7, config = 7;
   const int known = contextune_choice_settled(choice, number, &implementation, &config);
   CHECK(known == 0 || known == 1);
+  CHECK(contextune_choice_settled_number(choice, number) ==
+        (known ? (int64_t)implementation << 32 | (int64_t)config : -1));
   return known ? (int)(10 * implementation + config) : -1;
 }
 
@@ -143,6 +145,7 @@ static void check_settled_early(void) {
   CHECK(strstr(contextune_error(), "no such problem") != NULL);
   CHECK(contextune_choice_settled(NULL, number, &implementation, &config) == -1);
   CHECK(contextune_choice_settled(choice, number, NULL, &config) == -1);
+  CHECK(contextune_choice_settled_number(choice, number + 1) == -1);
 }
 
 static void check_choice(void) {
