@@ -24,7 +24,7 @@ class OfNoLauncher(Shape):
 class AutoJoin(unittest.TestCase):
     maxDiff = None
 
-    def run_ranks(self, program, num_ranks=2, steps=1500, variables=None, peculiar=None):
+    def run_ranks(self, program, num_ranks=2, steps=4000, variables=None, peculiar=None):
         """The ranks' logs, after each has printed what it prints without contextune."""
         with job.Job(num_ranks, "live", steps, variables, peculiar, program, declared=False) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
@@ -100,8 +100,8 @@ class Found(Shape):
 class FoundStretch(unittest.TestCase):
     """Collectives in a stretch that each rank finds by itself, at the same call."""
 
-    def run_found(self, name, **more):
-        with job.Job(2, "live", 1500, Found.variables, program=Found(name), declared=False, **more) as ranks:
+    def run_found(self, name, steps=1500, **more):
+        with job.Job(2, "live", steps, Found.variables, program=Found(name), declared=False, **more) as ranks:
             outcome = faults.judge(ranks, range(2), 0.0)
             self.assertEqual(outcome.wrong, [])
             done = [file.read_text().splitlines() for file in sorted(ranks.folder.glob("trace.*"))]
@@ -120,12 +120,18 @@ class FoundStretch(unittest.TestCase):
                     self.assertEqual(tuned - {"auto"}, {"auto:collectives"})  # the other's are of launches
                     self.assertNotIn("event=timer", log)
 
+    def test_a_stretch_that_comes_a_few_times_keeps_its_default(self):
+        logs, done = self.run_found("different_sites", steps=120)  # of two collectives
+        self.assertEqual(len(set(done[0])), 2)
+        for log in logs:
+            self.assertNotIn("auto:collectives", log)
+
     def test_runs_too_short_for_an_answer_are_left_alone_in_the_end(self):
         folder = tempfile.mkdtemp(prefix="contextune-store-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         variables = Found.variables | {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder}
         left_alone = "runs are too short to compare its collectives"
-        with job.Job(2, "live", 200, variables, program=Found("different_sites"), declared=False) as ranks:
+        with job.Job(2, "live", 300, variables, program=Found("different_sites"), declared=False) as ranks:
             for run in range(1, 8):
                 self.assertEqual(ranks.unfinished(range(2)), [])
                 logs = [ranks.log(rank) for rank in range(2)]

@@ -49,6 +49,12 @@ std::uint32_t PeriodFinder::followed_length() const noexcept {
   return followed_ == KnownPeriods::nobody ? 0 : known_[followed_].length;
 }
 
+std::uint64_t PeriodFinder::followed_steps() const noexcept {
+  return followed_ == KnownPeriods::nobody
+             ? 0
+             : known_.entries_of(followed_, followed_, walk_.entries()) * followed_length();
+}
+
 PeriodStep PeriodFinder::see_slowly(std::uint64_t token) noexcept {
   bool voids = false;
   if (outer_ != KnownPeriods::nobody) {

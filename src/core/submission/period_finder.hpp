@@ -91,6 +91,8 @@ class PeriodFinder {
   [[nodiscard]] std::uint32_t followed() const noexcept;
   /// Its steps, 0: none.
   [[nodiscard]] std::uint32_t followed_length() const noexcept;
+  /// Steps of its entries so far, as FoundPeriod counts them.
+  [[nodiscard]] std::uint64_t followed_steps() const noexcept;
 
   /// Entries of the followed period last too long, or would: follow what repeats inside from here
   /// on. False, and nothing changes, where nothing found repeats inside. The open entry is void if

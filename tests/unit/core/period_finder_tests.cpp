@@ -127,6 +127,7 @@ TEST_CASE("A finder finds a simple loop and says where its entries begin", "[per
   CHECK(reader.finder.tokens(period.id)[0] == 1);
   CHECK(period.entries == rounds);
   CHECK(reader.finder.followed() == period.id);
+  CHECK(reader.finder.followed_steps() == period.steps);
   REQUIRE_FALSE(reader.entries.empty());
   CHECK(reader.entries.front().begin <= 5 + std::max(24u, 3 * length));
   for (const PeriodReader::Entry& entry : reader.entries) {
@@ -149,6 +150,7 @@ TEST_CASE("A finder follows the outer loop once that came three times", "[period
   REQUIRE(periods.size() == 2);
   CHECK(periods[0].length == 1025);
   CHECK(periods[0].entries == 50);
+  CHECK(reader.finder.followed_steps() == 50 * 1025);
   CHECK(periods[1].length == 1);
   CHECK(periods[1].entries <= 50 * 1024);
   CHECK(periods[1].entries >= 49 * 1024);
