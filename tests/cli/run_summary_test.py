@@ -181,6 +181,8 @@ class Summary(CommandTest):
         self.assertEqual(stored["stored_confirm"]["gain"], 0.113)
         again = "event=confirm region=decode verdict=kept before_us=99 after_us=90 gain=0.09 bound=0.05 pairs=4\n"
         self.assertNotIn("stored: ", self.report_of(found + text + again))
+        searched = text.replace("reason=stored", "reason=fastest")
+        self.assertEqual(self.report_of(searched + 3 * skipped).count("not compared with the defaults"), 1)
         alone = skipped.replace("region=decode", "region=decode site=kernel-0")
         self.assertNotIn("stored: ", self.report_of(found + text + alone))
         self.assertNotIn("stored: ", self.report_of(found + golden_log()))

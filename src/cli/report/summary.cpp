@@ -379,8 +379,13 @@ std::string region_lines(const ProcessReport& process, const RegionModes& modes,
   });
   if (stored > 0 && region.stored_confirm && !is_outdone)
     text += confirm_line(process, *region.stored_confirm, "stored: ");
-  for (const ConfirmReport& confirm : region.confirms)
-    if (stored == 0 || confirm.verdict != "skipped") text += confirm_line(process, confirm);
+  std::string last;
+  for (const ConfirmReport& confirm : region.confirms) {
+    if (stored > 0 && confirm.verdict == "skipped") continue;
+    const std::string line = confirm_line(process, confirm);
+    if (line != last) text += line;  // generations that were not compared say the same
+    last = line;
+  }
   const RegionMode mode = modes.of(region);
   return text + mode_line(process, mode, region) + cost_line(process, mode, region);
 }

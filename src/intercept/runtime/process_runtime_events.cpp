@@ -14,8 +14,6 @@ namespace {
 // For which the end of the program waits for a replay, which itself looks whether it is to end
 // after every pass.
 constexpr double most_end_seconds = 2;
-// For which it waits for the store: a few milliseconds, but for a disk that is busy.
-constexpr double most_saving_seconds = 1;
 
 }  // namespace
 
@@ -116,7 +114,7 @@ void ProcessRuntime::exiting() noexcept {
       log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});
     region->write_summary();
   }
-  store_.finish(most_saving_seconds);
+  store_.finish(ProcessStore::most_saving_seconds);
   store_.journal().close();
   timers_.measurement().cupti().say_what_stays();
   forced_.report_unmatched();

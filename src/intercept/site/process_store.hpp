@@ -85,6 +85,9 @@ class ProcessStore {
     return on_probation_.load(std::memory_order_relaxed) != 0;
   }
 
+  /// For which a program that stands still anyway waits for what it found: a few milliseconds, but
+  /// for a disk that is busy.
+  static constexpr double most_saving_seconds = 1;
   /// Waits until all of that has been written, at most so many seconds.
   void wait(double seconds);
   /// The process ends: waits as wait(), then says what of it has not been written.

@@ -8,8 +8,6 @@
 namespace contextune::intercept {
 namespace {
 
-// For winners that were found in the program's time to be safely written: it stands still anyway.
-constexpr double most_saving_seconds = 1;
 // For what was found out to be safely written while the program runs on: a few milliseconds, but
 // for a disk that is busy.
 constexpr double most_noting_seconds = 0.1;
@@ -32,7 +30,7 @@ void StoredProgress::keep(double now, bool at_once) {
 }
 
 void StoredProgress::await_saved() {
-  if (saving_.exchange(false)) store_.wait(most_saving_seconds);
+  if (saving_.exchange(false)) store_.wait(ProcessStore::most_saving_seconds);
 }
 
 void StoredProgress::await_notes() {
