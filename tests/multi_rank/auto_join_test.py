@@ -124,7 +124,9 @@ class FoundStretch(unittest.TestCase):
         logs, done = self.run_found("different_sites", steps=120)  # of two collectives
         self.assertEqual(len(set(done[0])), 2)
         for log in logs:
-            self.assertNotIn("auto:collectives", log)
+            self.assertNotIn("event=region region=auto:collectives", log)
+            (told,) = job.sentences(log, "nothing_repeats")
+            self.assertRegex(told, r"came to 2[234]\d of them. They are compared from 256 on")
 
     def test_runs_too_short_for_an_answer_are_left_alone_in_the_end(self):
         folder = tempfile.mkdtemp(prefix="contextune-store-")

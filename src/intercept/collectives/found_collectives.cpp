@@ -14,10 +14,6 @@ namespace {
 /// The least number of collectives in an entry: short stretches are joined. A number decides, since
 /// ranks are to count alike.
 constexpr std::uint32_t least_collectives = 8;
-/// Collectives of a stretch before its first entry. What tries each size a few times, as a
-/// benchmark does, goes on to the next one before there could be an answer, and would pay for the
-/// question.
-constexpr std::uint64_t least_repeated = 256;
 /// By then a region whose winners are stored is finished.
 constexpr std::uint64_t entries_of_known_winners = 16;
 
@@ -67,7 +63,11 @@ FoundCollectives::Action FoundCollectives::look(const contextune_nccl_call& call
       if (std::exchange(period_, finder_->followed()) != finder_->followed()) begun_ = 0;
       const std::uint32_t length = std::max(1U, finder_->followed_length());
       const std::uint32_t joined = (least_collectives + length - 1) / length;
-      if (begun_++ % joined == 0 && finder_->followed_steps() >= least_repeated) is_due_ = true;
+      if (begun_++ % joined == 0) {
+        const std::uint64_t repeated = std::min(finder_->followed_steps(), least_repeated);
+        if (repeated == least_repeated) is_due_ = true;
+        if (repeated > most_repeated()) most_repeated_.store(repeated, std::memory_order_relaxed);
+      }
     }
   }
   const bool may_begin = call.group_depth == 0 && (call.kind == contextune_nccl_collective ||

@@ -25,6 +25,11 @@ class FoundCollectives {
  public:
   using Make = std::function<LaunchRegion*(const UnansweredRuns& runs)>;
 
+  /// Collectives of a stretch before its first entry. What tries each size a few times, as a
+  /// benchmark does, goes on to the next one before there could be an answer, and would pay for the
+  /// question.
+  static constexpr std::uint64_t least_repeated = 256;
+
   /// Begins to look.
   /// @param make     the region; asked for once, with the first stretch. Null: there is none
   /// @param measures told at the beginning of each entry that is measured
@@ -35,6 +40,12 @@ class FoundCollectives {
 
   /// The program is about to call NCCL.
   void see(const contextune_nccl_call& call) noexcept;
+
+  /// Collectives of the stretch that has come to most of them; 0: no stretch was found. Not counted
+  /// further than least_repeated.
+  [[nodiscard]] std::uint64_t most_repeated() const noexcept {
+    return most_repeated_.load(std::memory_order_relaxed);
+  }
 
   /// The region, while an entry of it is open; else null.
   [[nodiscard]] LaunchRegion* open_region() const noexcept {
@@ -51,6 +62,7 @@ class FoundCollectives {
 
   std::atomic<bool> looks_{false};
   std::atomic<LaunchRegion*> open_{nullptr};
+  std::atomic<std::uint64_t> most_repeated_{0};  ///< written under the mutex
   std::atomic<bool> begins_{false};  ///< a thread begins an entry: another one's is none
 
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #include "intercept/runtime/nccl_calls.hpp"
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "intercept/collectives/process_collectives.hpp"
@@ -60,6 +61,20 @@ void NcclCalls::find_stretch(const Options& options, std::function<void()> measu
     }
   };
   found_.start(make, std::move(measures), services_.store);
+}
+
+void NcclCalls::report_few() const noexcept {
+  const std::uint64_t repeated = found_.most_repeated();
+  if (repeated == 0 || repeated == FoundCollectives::least_repeated) return;
+  try {
+    services_.log.fallback(FallbackReason::NothingRepeats, found_collectives, {},
+                           "The stretch of collectives that came most often came to " +
+                               std::to_string(repeated) + " of them. They are compared from " +
+                               std::to_string(FoundCollectives::least_repeated) +
+                               " on, so they keep NCCL's default.");
+  } catch (const std::exception&) {
+    // No memory: not said, then.
+  }
 }
 
 bool NcclCalls::repeats(const contextune_nccl_call& call) noexcept {

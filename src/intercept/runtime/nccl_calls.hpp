@@ -30,6 +30,8 @@ class NcclCalls {
 
   /// Before repeats() and begins().
   void see(const contextune_nccl_call& call) noexcept { found_.see(call); }
+  /// The program ends: says so where its collectives repeated too little to be compared.
+  void report_few() const noexcept;
   /// Whether it is one that this thread has made before and that is settled: it has begun then.
   [[nodiscard]] bool repeats(const contextune_nccl_call& call) noexcept;
   void begins(const contextune_nccl_call& call) noexcept;

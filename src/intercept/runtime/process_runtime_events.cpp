@@ -114,6 +114,7 @@ void ProcessRuntime::exiting() noexcept {
       log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});
     region->write_summary();
   }
+  nccl_.report_few();
   store_.finish(ProcessStore::most_saving_seconds);
   store_.journal().close();
   timers_.measurement().cupti().say_what_stays();
