@@ -10,9 +10,9 @@ has loaded. Told of each tuning are its passes (runs of the body), milliseconds,
 
 Before, processes without either tuner time all 60 pairs of configs, by CUPTI (of torch.profiler), from the start of
 the axpy to the end of the softmax. The GPU never waits for the host, and each pair runs many times in a row, as the pair
-before leaves the L2 cache another way. The time of a pair is the median of its medians in the processes: where its
-tensors lie makes up to 1 % of difference, and that is another place in each. Only on a GPU. The ancestor's file is of
-its own project, and no part of this one."""
+before leaves the L2 cache another way. The time of a pair is the median of its medians in the processes, which are
+apart by up to 1.5 % (H200): each has its tensors elsewhere. Only on a GPU. The ancestor's file is of its own project,
+and no part of this one."""
 
 import argparse
 import contextlib
@@ -248,6 +248,8 @@ def main():
     parser.add_argument("--processes", type=int, default=5, help="that time them (default 5)")
     parser.add_argument("--time-all", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if min(asked.tunings, asked.rounds, asked.processes) < 1:
+        parser.error("--tunings, --rounds and --processes are at least 1")
     if asked.time_all:
         return time_all(asked.rounds)
     if asked.ancestor is None or not asked.ancestor.is_file():
