@@ -40,6 +40,7 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     const Lock lock(mutex_);
     stored_.open();
     choices.may_chain = choices.may_chain && in_use_.loads().is_on();
+    may_gather_ = !choices.may_gather.empty();
     if (stored_.was_fatal()) {
       stage_ = Stage::Fatal;
       in_use_.loads().leave_all(false);
@@ -131,12 +132,13 @@ void SubmissionTuning::spend(double seconds) noexcept {
 }
 
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
+  Submitter& submitter = in_use_.submitter();
   if (!is_settled()) {
-    see({token_of(call), Submitter::stream_for(call), call.function});
+    see({token_of(call), Submitter::stream_for(call), call.function,
+         is_pinned() || submitter.could_change(call, may_gather_, thread.submitted)});
   } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
-  Submitter& submitter = in_use_.submitter();
   return submitter.is_on() ? submitter.launch(call, thread.submitted)
                            : submitter.launch_as_written(call);
 }
@@ -238,12 +240,15 @@ void SubmissionTuning::look(const Step& step) {
     return period_.begin_with_launches();
   if (!is_launch) return;
   if (period_.take_beginning()) costs_.time_entry([&] { enter(step); });
+  may_change_ = may_change_ || step.may_change;
   period_.see_function(step.function);
   blocks_.add(step.function == nullptr, step.stream);
 }
 
 void SubmissionTuning::enter(const Step& step) {
   if (period_.follow(step.function)) blocks_.follow();
+  if (!std::exchange(may_change_, false)) return blocks_.drop_open();
+  any_changes_ = true;
   const std::uint64_t now = monotonic_ns();
   if (blocks_.is_held_off(now)) return blocks_.drop_open();
   if (!blocks_.is_open()) {
@@ -387,7 +392,7 @@ void SubmissionTuning::finish() noexcept {
                 : is_pinned             ? "pinned"
                 : stage == Stage::Fatal ? "fatal"
                 : !is_open              ? "settled"
-                : period_.is_found()    ? "open"
+                : has_found()           ? "open"
                                         : "nothing";
     if (search_ != nullptr) end.found = search_->state();
     end.shown = search_ == nullptr          ? in_use_.submission()
@@ -429,10 +434,15 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
 void SubmissionTuning::end_unsettled() {
   // The driver is not asked any more: what the region begins with stays without a name.
   if (const auto region = found_region()) report_.region(text_of(*region));
-  report_.fallback(period_.is_found() ? FallbackReason::NotSettled
-                                      : FallbackReason::NothingRepeats);
-  if (!period_.is_found()) {
-    if (costs_.steps() < steps_without_period) return;
+  const bool repeats = period_.is_found();
+  if (has_found()) {
+    report_.fallback(FallbackReason::NotSettled);
+  } else {
+    report_.fallback(FallbackReason::NothingRepeats,
+                     repeats ? "No launch that repeats could be chained or gathered: all stay as "
+                               "written."
+                             : "");
+    if (!repeats && costs_.steps() < steps_without_period) return;
     search_->nothing_repeats();
   }
   save();

@@ -99,6 +99,7 @@ class SubmissionTuning {
     std::uint64_t token = 0;
     CUstream stream = nullptr;      ///< of a launch, never null; blocks begin and end there
     CUfunction function = nullptr;  ///< null: it is none of a kernel
+    bool may_change = true;         ///< it could go out other than as written
   };
   enum class Stage : std::uint8_t {
     Searching,  ///< or about to begin
@@ -132,7 +133,7 @@ class SubmissionTuning {
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
   void look(const Step& step);
-  /// An entry begins with the step.
+  /// An entry begins with the step. It is not measured where no way would change the entry before.
   void enter(const Step& step);
   void end_block(CUstream stream);
   void read_results();
@@ -147,6 +148,8 @@ class SubmissionTuning {
   void report_turns() const;
   /// The program ends before the search does.
   void end_unsettled();
+  /// Something repeats, and other ways would change it.
+  [[nodiscard]] bool has_found() const { return period_.is_found() && any_changes_; }
   /// The stretch that makes the blocks; absent: nothing that repeats was found.
   [[nodiscard]] std::optional<FoundRegion> found_region() const;
 
@@ -154,6 +157,7 @@ class SubmissionTuning {
   SubmissionInUse in_use_;
   std::atomic<bool> watches_{false};
   std::atomic<bool> is_pinned_{false};
+  bool may_gather_ = false;  ///< some way does that is tried; set before anything is watched
   std::atomic<Stage> stage_{Stage::Searching};
 
   SubmissionReport report_;
@@ -167,6 +171,8 @@ class SubmissionTuning {
   SubmissionStep told_;  ///< the step that was last said
   SubmissionCosts costs_;
   FollowedPeriod period_;
+  bool may_change_ = false;   ///< a launch could that came since the latest entry began
+  bool any_changes_ = false;  ///< an entry had such a launch
   Probation probation_;
   MeasuredBlocks blocks_;
 };
