@@ -81,6 +81,12 @@ void MeasuredBlocks::drop_open() {
   open_.reset();
 }
 
+void MeasuredBlocks::rest() {
+  drop_open();
+  const Submission& winner = search_->verdict().winner;
+  if (winner != in_use_.submission()) in_use_.use(winner, false);
+}
+
 bool MeasuredBlocks::break_open() {
   drop_open();
   if (!size_.loses(period_.unbroken_entries()) || period_.only_launches()) return false;

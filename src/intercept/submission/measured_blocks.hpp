@@ -64,8 +64,10 @@ class MeasuredBlocks {
 
   /// The open block is lost, if there is one.
   void drop_open();
-  /// The same, because its period was broken. True: so often that steps other than launches are to
-  /// be left out, and periods mean something else from now on.
+  /// The same, and none begins for now: launches go out as the winner does.
+  void rest();
+  /// The open block is lost because its period was broken. True: so often that steps other than
+  /// launches are to be left out, and periods mean something else from now on.
   [[nodiscard]] bool break_open();
   /// Another period is followed.
   void follow();

@@ -247,10 +247,10 @@ void SubmissionTuning::look(const Step& step) {
 
 void SubmissionTuning::enter(const Step& step) {
   if (period_.follow(step.function)) blocks_.follow();
-  if (!std::exchange(may_change_, false)) return blocks_.drop_open();
+  if (!std::exchange(may_change_, false)) return blocks_.rest();
   any_changes_ = true;
   const std::uint64_t now = monotonic_ns();
-  if (blocks_.is_held_off(now)) return blocks_.drop_open();
+  if (blocks_.is_held_off(now)) return blocks_.rest();
   if (!blocks_.is_open()) {
     if (events_.are_possible()) blocks_.begin(events_.record(step.stream));
     return;
