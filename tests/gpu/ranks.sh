@@ -41,6 +41,9 @@ ranks 200
 # step_time FILE: of rank 0, as the program prints it, whatever else is there.
 step_time() { sed -nE 's/.*rank 0 of 2: ([0-9.]+) us a step$/\1/p' "$1" | tail -1; }
 
+# call_ratio FILE: how much longer all_reduce takes the host of rank 0 than matmul.
+call_ratio() { sed -nE 's/.*rank 0 of 2: all_reduce takes ([0-9.]+) matmuls$/\1/p' "$1" | tail -1; }
+
 # judge_output NAME STATUS_BARE STATUS: whether the ranks have written the same to NAME.bare and NAME.out,
 # each one line, in any order; a row if not.
 judge_output() {
@@ -141,7 +144,8 @@ torch_peers() {
   elif [ "$tuned" -ne 2 ] || has "$name" 'reason=(no_rendezvous|no_agreement)'; then
     row "$name" failed "$tuned processes agreed on something; see $runs/$name.log"
   else
-    row "$name" passed "$(remark_of "$name")"
+    row "$name" passed "$(remark_of "$name"); all_reduce takes the host $(call_ratio "$runs/$name.bare.err") \
+matmuls bare, $(call_ratio "$runs/$name.err") in the end"
   fi
 }
 
