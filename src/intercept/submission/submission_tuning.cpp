@@ -134,8 +134,7 @@ void SubmissionTuning::spend(double seconds) noexcept {
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
   Submitter& submitter = in_use_.submitter();
   if (!is_settled()) {
-    see({token_of(call), Submitter::stream_for(call), call.function,
-         is_pinned() || submitter.could_change(call, may_gather_, thread.submitted)});
+    see({token_of(call), Submitter::stream_for(call), &call, &thread.submitted});
   } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
@@ -240,17 +239,20 @@ void SubmissionTuning::look(const Step& step) {
     return period_.begin_with_launches();
   if (!is_launch) return;
   if (period_.take_beginning()) costs_.time_entry([&] { enter(step); });
-  may_change_ = may_change_ || step.may_change;
-  if (may_change_ && std::exchange(rests_, false)) choose_other_calls();
-  period_.see_function(step.function);
-  blocks_.add(step.function == nullptr, step.stream);
+  // Once a period is known, few kernels are asked about.
+  changes_ = changes_ || (period_.is_found() && may_change(step));
+  if (changes_ && std::exchange(rests_, false)) choose_other_calls();
+  period_.see_function(step.function());
+  blocks_.add(step.kernel == nullptr, step.stream);
 }
 
 void SubmissionTuning::enter(const Step& step) {
-  if (period_.follow(step.function)) blocks_.follow();
-  if (!std::exchange(may_change_, false)) {
+  const bool is_first = period_.follow(step.function());
+  if (is_first) blocks_.follow();
+  if (!std::exchange(changes_, false) && !may_change(step)) {
     blocks_.rest();
-    if (!std::exchange(rests_, true)) choose_other_calls();
+    // Of a new period's other launches nothing is known yet.
+    if (!is_first && !std::exchange(rests_, true)) choose_other_calls();
     return;
   }
   any_changes_ = true;
@@ -293,6 +295,11 @@ void SubmissionTuning::read_results() {
   // Looking on would cost the program more, and find out nothing.
   if (search_->is_blocked()) return end_search(Stage::Blocked);
   choose_other_calls();
+}
+
+bool SubmissionTuning::may_change(const Step& step) noexcept {
+  return step.kernel == nullptr || is_pinned() ||
+         in_use_.submitter().could_change(*step.kernel, may_gather_, *step.cache);
 }
 
 void SubmissionTuning::choose_other_calls() {

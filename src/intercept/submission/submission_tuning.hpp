@@ -97,9 +97,13 @@ class SubmissionTuning {
 
   struct Step {
     std::uint64_t token = 0;
-    CUstream stream = nullptr;      ///< of a launch, never null; blocks begin and end there
-    CUfunction function = nullptr;  ///< null: it is none of a kernel
-    bool may_change = true;         ///< it could go out other than as written
+    CUstream stream = nullptr;  ///< of a launch, never null; blocks begin and end there
+    const contextune_launch* kernel = nullptr;  ///< null: it is none of a kernel
+    SubmittedKernelCache* cache = nullptr;      ///< of its thread; null where kernel is
+
+    [[nodiscard]] CUfunction function() const noexcept {
+      return kernel == nullptr ? nullptr : kernel->function;
+    }
   };
   enum class Stage : std::uint8_t {
     Searching,  ///< or about to begin
@@ -133,9 +137,12 @@ class SubmissionTuning {
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
   void look(const Step& step);
+  /// Whether some way that is tried would change the step.
+  [[nodiscard]] bool may_change(const Step& step) noexcept;
   /// Other calls of the program are seen where they are steps of what is measured, or results wait.
   void choose_other_calls();
-  /// An entry begins with the step. It is not measured where no way would change the entry before.
+  /// An entry begins with the step. It is not measured where no way would change the step or the
+  /// entry before.
   void enter(const Step& step);
   void end_block(CUstream stream);
   void read_results();
@@ -173,9 +180,9 @@ class SubmissionTuning {
   SubmissionStep told_;  ///< the step that was last said
   SubmissionCosts costs_;
   FollowedPeriod period_;
-  bool may_change_ = false;   ///< a launch could that came since the latest entry began
-  bool rests_ = false;        ///< no launch could in the entry before: nothing is measured
-  bool any_changes_ = false;  ///< an entry had such a launch
+  bool changes_ = false;      ///< a way would, a launch since the latest entry began
+  bool rests_ = false;        ///< no way would in the entry before: nothing is measured
+  bool any_changes_ = false;  ///< some entry was measured
   Probation probation_;
   MeasuredBlocks blocks_;
 };
