@@ -238,18 +238,21 @@ void SubmissionTuning::look(const Step& step) {
   if (seen == FollowedStep::Broken && blocks_.is_open() && blocks_.break_open())
     return period_.begin_with_launches();
   if (!is_launch) return;
-  if (period_.take_beginning()) costs_.time_entry([&] { enter(step); });
+  const bool begins = period_.take_beginning();
   // Once a period is known, few kernels are asked about.
-  changes_ = changes_ || (period_.is_found() && may_change(step));
+  const bool is_asked = begins || (period_.is_found() && !changes_);
+  const bool changes = is_asked && may_change(step);
+  if (begins) costs_.time_entry([&] { enter(step, changes); });
+  changes_ = changes_ || changes;
   if (changes_ && std::exchange(rests_, false)) choose_other_calls();
   period_.see_function(step.function());
   blocks_.add(step.kernel == nullptr, step.stream);
 }
 
-void SubmissionTuning::enter(const Step& step) {
+void SubmissionTuning::enter(const Step& step, bool changes) {
   const bool is_first = period_.follow(step.function());
   if (is_first) blocks_.follow();
-  if (!std::exchange(changes_, false) && !may_change(step)) {
+  if (!std::exchange(changes_, false) && !changes) {
     blocks_.rest();
     // Of a new period's other launches nothing is known yet.
     if (!is_first && !std::exchange(rests_, true)) choose_other_calls();
@@ -428,7 +431,7 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
   const Lock lock = lock_for_a_while();
   if (!lock.owns_lock() || search_ == nullptr) return std::nullopt;
   const SubmissionVerdict& verdict = search_->verdict();
-  if (!period_.is_found() && !verdict.settled) return std::nullopt;
+  if (!has_found() && !verdict.settled) return std::nullopt;
   RegionOutcome outcome;
   outcome.state = verdict.settled              ? RegionOutcome::State::Finished
                   : stage_ == Stage::Searching ? RegionOutcome::State::Searching

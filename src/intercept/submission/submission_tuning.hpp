@@ -143,7 +143,8 @@ class SubmissionTuning {
   void choose_other_calls();
   /// An entry begins with the step. It is not measured where no way would change the step or the
   /// entry before.
-  void enter(const Step& step);
+  /// @param changes some way would change the step
+  void enter(const Step& step, bool changes);
   void end_block(CUstream stream);
   void read_results();
   /// Launches and graphs go out in the winner's way from now on, and nothing is looked at.
