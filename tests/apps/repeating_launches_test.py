@@ -203,19 +203,6 @@ class RepeatingLaunchesTest(awkward.ProgramTest):
         self.assertEqual((totals["launches"], totals["state"]), ("as written", "settled"))
         self.assert_nothing_was_changed(totals)
 
-    def test_launches_that_no_way_would_change_are_not_measured_and_later_runs_leave_them_alone(self):
-        only = dict(CONTEXTUNE_EXCLUDE=".", CONTEXTUNE_LOG_LEVEL="debug")
-        for run in range(1, 5):
-            log, totals = self.run_of(2000, "short", **only)
-            self.assertIn('text="No launch that repeats could be chained or gathered: all stay as written."', log)
-            self.assertNotIn("event=block", log)
-            self.assertEqual((totals["state"], totals["run"]), ("nothing", str(run)))
-        _, totals = self.run_of(2000, "short", **only)
-        self.assertEqual((totals["launches"], totals["state"]), ("as written", "settled"))
-        # Without the user's rule, they can be.
-        log, _ = self.run_of(2000, "short", CONTEXTUNE_LOG_LEVEL="debug")
-        self.assertIn("event=block", log)
-
     def test_copies_waits_and_graph_launches_are_part_of_what_repeats(self):
         log, _ = self.run_of(2000, "mixed")
         self.assertRegex(log, r'text="every 3 launches, 1 graph launch, 1 copy and 1 wait( from advect)?; ')

@@ -40,7 +40,6 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     const Lock lock(mutex_);
     stored_.open();
     choices.may_chain = choices.may_chain && in_use_.loads().is_on();
-    may_gather_ = !choices.may_gather.empty();
     if (stored_.was_fatal()) {
       stage_ = Stage::Fatal;
       in_use_.loads().leave_all(false);
@@ -132,12 +131,12 @@ void SubmissionTuning::spend(double seconds) noexcept {
 }
 
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
-  Submitter& submitter = in_use_.submitter();
   if (!is_settled()) {
-    see({token_of(call), Submitter::stream_for(call), &call, &thread.submitted});
+    see({token_of(call), Submitter::stream_for(call), call.function});
   } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
+  Submitter& submitter = in_use_.submitter();
   return submitter.is_on() ? submitter.launch(call, thread.submitted)
                            : submitter.launch_as_written(call);
 }
@@ -230,7 +229,7 @@ void SubmissionTuning::look(const Step& step) {
   if (seen == FollowedStep::Ignored) return;
   if (is_launch) costs_.see_launch();
   // Where nothing repeats, at least the program's other calls are left alone.
-  if (period_.only_launches() && !only_launches) choose_other_calls();
+  if (period_.only_launches() && !only_launches) in_use_.submitter().want_other_calls(false);
   if (seen == FollowedStep::Deserts) {
     blocks_.drop_open();
     blocks_.forget_periods();
@@ -238,27 +237,13 @@ void SubmissionTuning::look(const Step& step) {
   if (seen == FollowedStep::Broken && blocks_.is_open() && blocks_.break_open())
     return period_.begin_with_launches();
   if (!is_launch) return;
-  const bool begins = period_.take_beginning();
-  // Once a period is known, few kernels are asked about.
-  const bool is_asked = begins || (period_.is_found() && !changes_);
-  const bool changes = is_asked && may_change(step);
-  if (begins) costs_.time_entry([&] { enter(step, changes); });
-  changes_ = changes_ || changes;
-  if (changes_ && std::exchange(rests_, false)) choose_other_calls();
-  period_.see_function(step.function());
-  blocks_.add(step.kernel == nullptr, step.stream);
+  if (period_.take_beginning()) costs_.time_entry([&] { enter(step); });
+  period_.see_function(step.function);
+  blocks_.add(step.function == nullptr, step.stream);
 }
 
-void SubmissionTuning::enter(const Step& step, bool changes) {
-  const bool is_first = period_.follow(step.function());
-  if (is_first) blocks_.follow();
-  if (!std::exchange(changes_, false) && !changes) {
-    blocks_.rest();
-    // Of a new period's other launches nothing is known yet.
-    if (!is_first && !std::exchange(rests_, true)) choose_other_calls();
-    return;
-  }
-  any_changes_ = true;
+void SubmissionTuning::enter(const Step& step) {
+  if (period_.follow(step.function)) blocks_.follow();
   const std::uint64_t now = monotonic_ns();
   if (blocks_.is_held_off(now)) return blocks_.rest();
   if (!blocks_.is_open()) {
@@ -297,17 +282,7 @@ void SubmissionTuning::read_results() {
   if (search_->settled()) return settle();
   // Looking on would cost the program more, and find out nothing.
   if (search_->is_blocked()) return end_search(Stage::Blocked);
-  choose_other_calls();
-}
-
-bool SubmissionTuning::may_change(const Step& step) noexcept {
-  return step.kernel == nullptr || is_pinned() ||
-         in_use_.submitter().could_change(*step.kernel, may_gather_, *step.cache);
-}
-
-void SubmissionTuning::choose_other_calls() {
-  const bool are_steps = !period_.only_launches() && !rests_;
-  in_use_.submitter().want_other_calls(are_steps || blocks_.any_unread());
+  submitter.want_other_calls(!period_.only_launches() || blocks_.any_unread());
 }
 
 void SubmissionTuning::tell_step() {
@@ -412,7 +387,7 @@ void SubmissionTuning::finish() noexcept {
                 : is_pinned             ? "pinned"
                 : stage == Stage::Fatal ? "fatal"
                 : !is_open              ? "settled"
-                : has_found()           ? "open"
+                : period_.is_found()    ? "open"
                                         : "nothing";
     if (search_ != nullptr) end.found = search_->state();
     end.shown = search_ == nullptr          ? in_use_.submission()
@@ -431,7 +406,7 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
   const Lock lock = lock_for_a_while();
   if (!lock.owns_lock() || search_ == nullptr) return std::nullopt;
   const SubmissionVerdict& verdict = search_->verdict();
-  if (!has_found() && !verdict.settled) return std::nullopt;
+  if (!period_.is_found() && !verdict.settled) return std::nullopt;
   RegionOutcome outcome;
   outcome.state = verdict.settled              ? RegionOutcome::State::Finished
                   : stage_ == Stage::Searching ? RegionOutcome::State::Searching
@@ -454,15 +429,10 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
 void SubmissionTuning::end_unsettled() {
   // The driver is not asked any more: what the region begins with stays without a name.
   if (const auto region = found_region()) report_.region(text_of(*region));
-  const bool repeats = period_.is_found();
-  if (has_found()) {
-    report_.fallback(FallbackReason::NotSettled);
-  } else {
-    report_.fallback(FallbackReason::NothingRepeats,
-                     repeats ? "No launch that repeats could be chained or gathered: all stay as "
-                               "written."
-                             : "");
-    if (!repeats && costs_.steps() < steps_without_period) return;
+  report_.fallback(period_.is_found() ? FallbackReason::NotSettled
+                                      : FallbackReason::NothingRepeats);
+  if (!period_.is_found()) {
+    if (costs_.steps() < steps_without_period) return;
     search_->nothing_repeats();
   }
   save();

@@ -97,13 +97,8 @@ class SubmissionTuning {
 
   struct Step {
     std::uint64_t token = 0;
-    CUstream stream = nullptr;  ///< of a launch, never null; blocks begin and end there
-    const contextune_launch* kernel = nullptr;  ///< null: it is none of a kernel
-    SubmittedKernelCache* cache = nullptr;      ///< of its thread; null where kernel is
-
-    [[nodiscard]] CUfunction function() const noexcept {
-      return kernel == nullptr ? nullptr : kernel->function;
-    }
+    CUstream stream = nullptr;      ///< of a launch, never null; blocks begin and end there
+    CUfunction function = nullptr;  ///< null: it is none of a kernel
   };
   enum class Stage : std::uint8_t {
     Searching,  ///< or about to begin
@@ -137,14 +132,8 @@ class SubmissionTuning {
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
   void look(const Step& step);
-  /// Whether some way that is tried would change the step.
-  [[nodiscard]] bool may_change(const Step& step) noexcept;
-  /// Other calls of the program are seen where they are steps of what is measured, or results wait.
-  void choose_other_calls();
-  /// An entry begins with the step. It is not measured where no way would change the step or the
-  /// entry before.
-  /// @param changes some way would change the step
-  void enter(const Step& step, bool changes);
+  /// An entry begins with the step.
+  void enter(const Step& step);
   void end_block(CUstream stream);
   void read_results();
   /// Launches and graphs go out in the winner's way from now on, and nothing is looked at.
@@ -158,8 +147,6 @@ class SubmissionTuning {
   void report_turns() const;
   /// The program ends before the search does.
   void end_unsettled();
-  /// Something repeats, and other ways would change it.
-  [[nodiscard]] bool has_found() const { return period_.is_found() && any_changes_; }
   /// The stretch that makes the blocks; absent: nothing that repeats was found.
   [[nodiscard]] std::optional<FoundRegion> found_region() const;
 
@@ -167,7 +154,6 @@ class SubmissionTuning {
   SubmissionInUse in_use_;
   std::atomic<bool> watches_{false};
   std::atomic<bool> is_pinned_{false};
-  bool may_gather_ = false;  ///< some way does that is tried; set before anything is watched
   std::atomic<Stage> stage_{Stage::Searching};
 
   SubmissionReport report_;
@@ -181,9 +167,6 @@ class SubmissionTuning {
   SubmissionStep told_;  ///< the step that was last said
   SubmissionCosts costs_;
   FollowedPeriod period_;
-  bool changes_ = false;      ///< a way would, a launch since the latest entry began
-  bool rests_ = false;        ///< no way would in the entry before: nothing is measured
-  bool any_changes_ = false;  ///< some entry was measured
   Probation probation_;
   MeasuredBlocks blocks_;
 };

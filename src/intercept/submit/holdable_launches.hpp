@@ -23,19 +23,15 @@ class HoldableLaunches {
   HoldableLaunches(const gpu::Driver& driver, const ProcessMemory& memory)
       : driver_(driver), memory_(memory) {}
 
-  /// Whether launches of this form may be held at all.
-  [[nodiscard]] static bool may_have(const contextune_launch& call,
-                                     const SubmittedKernel& kernel) noexcept {
-    return kernel.may_gather && call.extra == nullptr &&
-           (call.kernel_params != nullptr || kernel.parameters.empty());
-  }
   /// Whether the driver is sure to accept the launch, and none of its arguments is an address
   /// outside of its device's memory.
   /// @param call of a plain launch on a stream of the current context
   [[nodiscard]] bool has(const contextune_launch& call, const SubmittedKernel& kernel,
                          CUcontext context) noexcept {
-    return may_have(call, kernel) && (call.shared_bytes == 0 || kernel.accepted_at == shapes_) &&
-           kernel.is_accepted(call) && !reaches_outside(call, kernel, context);
+    return kernel.may_gather && call.extra == nullptr &&
+           (call.kernel_params != nullptr || kernel.parameters.empty()) &&
+           (call.shared_bytes == 0 || kernel.accepted_at == shapes_) && kernel.is_accepted(call) &&
+           !reaches_outside(call, kernel, context);
   }
   /// Whether launches on the stream are what they are in a graph: no priority, no policy of its
   /// own.

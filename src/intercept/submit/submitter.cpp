@@ -117,18 +117,6 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
   return result == CUDA_SUCCESS ? batches_.take_failure() : result;
 }
 
-bool Submitter::could_change(const contextune_launch& call, bool gathers,
-                             SubmittedKernelCache& cache) noexcept {
-  if (captures_.possible()) return true;  // the driver is not asked now
-  CUcontext context = nullptr;
-  (void)driver_.cuCtxGetCurrent(&context);
-  if (context == nullptr || !is_ordinary(call)) return false;
-  const SubmittedKernel* const kernel = kernels_.find(call.function, context, cache);
-  if (kernel == nullptr) return false;
-  return kernel->order.waits ||
-         (gathers && is_plain(call) && HoldableLaunches::may_have(call, *kernel));
-}
-
 CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* kernel,
                                const LaunchStream& stream, Lock& lock) noexcept {
   const bool chained = kernel != nullptr && submission_.chained && !frontend_.is_unguarded() &&

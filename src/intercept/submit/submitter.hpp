@@ -71,12 +71,6 @@ class Submitter {
   [[nodiscard]] CUresult launch(const contextune_launch& call,
                                 SubmittedKernelCache& cache) noexcept;
 
-  /// Whether there may be a way in which the launch goes out other than as written.
-  /// @param gathers whether ways are tried that gather
-  /// @param cache   this thread's
-  [[nodiscard]] bool could_change(const contextune_launch& call, bool gathers,
-                                  SubmittedKernelCache& cache) noexcept;
-
   [[nodiscard]] CUresult launch_as_written(const contextune_launch& call) const noexcept {
     return launcher_.as_written(call);
   }

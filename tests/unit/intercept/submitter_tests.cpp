@@ -837,6 +837,36 @@ TEST_CASE("All that the search takes is missing at loads, whatever it was taken 
   CHECK(program.tuning->seconds_left_for_loads() <= 0.9 * limits.grace_seconds - least_seconds);
 }
 
+TEST_CASE("Launches go out as the winner does while something else is being compared",
+          "[submitter]") {
+  SubmissionLimits limits;
+  limits.grace_seconds = 1000;
+  Submitting program(Splice::Own, {}, limits);
+  const CUstream on = program.stream();
+  const CUfunction step = program.function("step");
+  program.tuning->start({true, {}});
+  const auto launch = [&] {
+    REQUIRE(program.launch_watched(step, on) == CUDA_SUCCESS);
+    program.tuning->results_may_be_there();
+    const Calls calls = program.take_calls();
+    REQUIRE_FALSE(calls.empty());
+    return calls.back().chained;
+  };
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  bool tries = false;
+  for (int i = 0; !tries && std::chrono::steady_clock::now() < last; ++i) {
+    tries = launch();
+    if (i % 16 == 0) program.synchronise();
+  }
+  REQUIRE(tries);
+  program.tuning->hold_off();
+  (void)launch();  // the entry may have begun
+  for (int i = 0; i < 100; ++i) {
+    program.tuning->hold_off();
+    CHECK_FALSE(launch());
+  }
+}
+
 TEST_CASE("Where looking for ways to launch cannot begin, the log says why", "[submitter]") {
   Submitting program;
   program.store_breaks = true;
