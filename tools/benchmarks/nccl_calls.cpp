@@ -43,7 +43,7 @@ struct Spent {
   double whole = 0;  ///< us of a call, with the wait
 };
 
-/// All ranks hold ones: their sum is the number of ranks, and their maximum, in place, stays one.
+/// Rank r holds r + 1: out of place all get the sum, in place the largest, which then stays.
 class Ranks {
  public:
   Ranks(const Place& place, const char* meet, std::size_t most_bytes) : place_(place) {
@@ -66,7 +66,8 @@ class Ranks {
 
   [[nodiscard]] Spent run(std::size_t bytes, bool in_place, int calls) {
     const std::size_t count = bytes / sizeof(float);
-    check(cuMemsetD32Async(from_, std::bit_cast<unsigned>(1.0F), count, stream_), "a fill");
+    const auto own = std::bit_cast<unsigned>(static_cast<float>(place_.rank + 1));
+    check(cuMemsetD32Async(from_, own, count, stream_), "a fill");
     const CUdeviceptr to = in_place ? from_ : to_;
     const auto call = [&] {
       check(ncclAllReduce(reinterpret_cast<void*>(from_), reinterpret_cast<void*>(to), count,
@@ -86,7 +87,8 @@ class Ranks {
     const double whole = microseconds(begin, Clock::now()) / calls;
     std::vector<float> values(count);
     check(cuMemcpyDtoH(values.data(), to, bytes), "cuMemcpyDtoH");
-    const float wanted = in_place ? 1.0F : static_cast<float>(place_.ranks);
+    const int sum = place_.ranks * (place_.ranks + 1) / 2;
+    const auto wanted = static_cast<float>(in_place ? place_.ranks : sum);
     check(std::ranges::all_of(values, [&](float value) { return value == wanted; }), "a result");
     std::ranges::nth_element(took, took.begin() + calls / 2);
     return {took[static_cast<std::size_t>(calls) / 2], whole};

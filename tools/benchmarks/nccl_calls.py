@@ -7,7 +7,7 @@ ranks, started in four ways in turns:
     off       the same with --no-auto: nothing is looked for
 
 Prints for each way the lower quartile and the median of its processes' medians, and the ratio of the bare one's
-lower quartile to its own with the interval of 95 of 100 draws from the same processes. On many hosts half of all
+lower quartile to its own with the interval of 95 of 100 draws from the same processes. On some hosts half of all
 processes take a half longer for a call than the others, whatever they run under: hence the lower quartile."""
 
 import argparse
@@ -15,6 +15,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -47,19 +48,23 @@ class Job:
             str(self.folder / f"logs-{way}"), *own, "--"]
         command += [str(self.bin / "contextune_bench_nccl_calls"), str(self.folder / "meet"), str(self.asked.calls),
                     str(self.asked.most)]
-        ranks = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, env=self.variables | {
-            "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(self.asked.ranks)})
-            for rank in range(self.asked.ranks)]
+        ranks = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, start_new_session=True,
+                                  env=self.variables | {"RANK": str(rank), "LOCAL_RANK": str(rank),
+                                                        "WORLD_SIZE": str(self.asked.ranks)})
+                 for rank in range(self.asked.ranks)]
         try:
             printed = [rank.communicate(timeout=PATIENCE)[0] for rank in ranks]
+        except subprocess.TimeoutExpired:
+            sys.exit(f"{way}: a rank was not done after {PATIENCE} s")
         finally:
             for rank in ranks:
-                rank.kill()
+                if rank.poll() is None:
+                    os.killpg(rank.pid, signal.SIGKILL)  # the program as well
+                    rank.wait()
         ended = [rank.returncode for rank in ranks]
         if any(ended):
             sys.exit(f"{way}: the ranks ended with {ended}")
         return {int(size): (float(call), float(whole)) for size, call, whole in map(str.split, printed[0].splitlines())}
-
 
     def state(self):
         """How the latest run that was to be settled ended."""
