@@ -41,7 +41,7 @@ ranks 200
 # step_time FILE: of rank 0, as the program prints it, whatever else is there.
 step_time() { sed -nE 's/.*rank 0 of 2: ([0-9.]+) us a step$/\1/p' "$1" | tail -1; }
 
-# call_ratio FILE: how much longer all_reduce takes the host of rank 0 than matmul.
+# call_ratio FILE: how many times as long as for matmul the host of rank 0 takes for all_reduce.
 call_ratio() { sed -nE 's/.*rank 0 of 2: all_reduce takes ([0-9.]+) matmuls$/\1/p' "$1" | tail -1; }
 
 # judge_output NAME STATUS_BARE STATUS: whether the ranks have written the same to NAME.bare and NAME.out,

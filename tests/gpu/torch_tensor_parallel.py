@@ -1,7 +1,7 @@
 """A linear layer that ranks share out by the columns of its input: matmul, all_reduce, bias, in an
-NVTX range. Each rank prints a checksum of the result's bits, and rank 0 the time of a step. The host
-takes up to twice as long for everything in one process than in another, so rank 0 also prints how much
-longer the call of all_reduce takes the host than that of matmul, which hardly differs.
+NVTX range. Each rank prints a checksum of the result's bits, and rank 0 the time of a step. A host takes
+up to twice as long for everything in one process as in another. So rank 0 also prints how many times as
+long as the call of matmul the host takes for that of all_reduce, which is alike in all processes.
 
     torchrun --nproc_per_node 2 torch_tensor_parallel.py [STEPS]
 
