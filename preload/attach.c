@@ -1,4 +1,4 @@
-#include "frontend.h"
+#include "nccl_wrappers.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -109,6 +109,11 @@ static int* thread_depth(void) {
   return &contextune_thread.depth;
 }
 
+static int is_in_message(void) {
+  const struct contextune_counter* own = contextune_thread.own;
+  return own != NULL && own->messages != 0;
+}
+
 static void** thread_word(void) {
   return &contextune_thread.of_core;
 }
@@ -134,6 +139,9 @@ static struct contextune_frontend frontend = {
     .thread = thread_word,
     .held = &contextune_hot.held,
     .unguarded = &contextune_unguarded,
+    .messages = &contextune_messages,
+    .in_message = is_in_message,
+    .messages_under_way = contextune_messages_under_way,
 };
 
 /* ---- attaching ---- */

@@ -155,6 +155,11 @@ struct contextune_frontend {
   /* Atomic; not 0: the program has been given a function of the driver that does not begin with
    * `hand_over`, as no guard was left for it. Then a core holds nothing back any more. */
   const uint32_t* unguarded;
+  /* Atomic; 0, and so is `armed`: messages between two ranks and calls about groups are not shown,
+   * but for the end of a group in which a call was. */
+  uint32_t* messages;
+  int (*in_message)(void);              /* whether this thread is inside a call that is not shown */
+  uint32_t (*messages_under_way)(void); /* threads that are, as seen after `calls_ended` */
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the
@@ -175,9 +180,9 @@ struct contextune_core {
   /* Launches the instantiated graph, cuGraphLaunch{,_ptsz}: once, and in the end with the program's
    * own meaning. `stream` is as given. */
   CUresult (*graph_launch)(enum contextune_fn fn, CUgraphExec exec, CUstream stream);
-  /* Around every wrapped call of NCCL by the program, with the same record; NCCL's own work lies
-   * between, on this thread or others, and launches in it are shown as launches. One may come
-   * without the other where the core is attached or leaves in between. */
+  /* Around every wrapped call of NCCL by the program that is shown, with the same record; NCCL's
+   * own work lies between, on this thread or others, and launches in it are shown as launches. One
+   * may come without the other where the core is attached or leaves in between. */
   void (*nccl_before)(const struct contextune_nccl_call* call);
   void (*nccl_after)(const struct contextune_nccl_call* call);
   /* NCCL's tuner plugin, on any thread, as a rule within one of the calls above. `tuner_begin`

@@ -24,10 +24,11 @@
 /* One cache line, written by one thread only. */
 struct contextune_counter {
   uint64_t launches;
-  uint32_t calls;  /* how often it has entered and left the driver: odd while it is inside */
-  uint32_t shared; /* not 0: one of the threads for which there was no counter that others read */
-  int32_t thread;  /* its number with the system */
-  char padding[44];
+  uint32_t calls;    /* how often it has entered and left the driver: odd while it is inside */
+  uint32_t shared;   /* not 0: one of the threads for which there was no counter that others read */
+  int32_t thread;    /* its number with the system */
+  uint32_t messages; /* not 0: it is inside a call of NCCL that is not shown */
+  char padding[40];
 };
 
 struct contextune_early_stack;
@@ -42,6 +43,7 @@ struct contextune_thread {
   struct contextune_early_stack* early; /* ranges that were opened before there was a core */
   void* of_core;                        /* contextune_launch.thread points here */
   uint32_t nccl_groups;                 /* ncclGroupStarts that are open */
+  uint32_t nccl_group_shown;            /* not 0: the core was shown a call of that group */
   struct contextune_counter scratch;    /* its own when all are taken */
 };
 extern __thread struct contextune_thread contextune_thread
@@ -52,6 +54,7 @@ struct contextune_counter* contextune_thread_counter(void);
 void contextune_count_shared_launch(void);
 void contextune_count_shared_call(bool enters);
 uint64_t contextune_launches_passed(void);
+uint32_t contextune_messages_under_way(void);
 int contextune_leave_call(void);
 void contextune_enter_call(void);
 /* Returns when every other thread has left the calls of the driver that it was in; 0: it has not

@@ -34,6 +34,9 @@ static void tell(void (*hook)(const struct contextune_nccl_call*),
 
 static void begin(struct contextune_nccl_call* call) {
   const int error = errno;
+  if (contextune_thread.nccl_groups != 0 || call->fn == contextune_fn_ncclGroupStart) {
+    contextune_thread.nccl_group_shown = 1;
+  }
   if (call->num_made != 0) {
     contextune_tuner_offer(call);
   }
@@ -47,26 +50,29 @@ static void begin(struct contextune_nccl_call* call) {
   errno = error;
 }
 
-static void count_groups(const struct contextune_nccl_call* call) {
+static void count_groups(enum contextune_nccl_fn fn, enum contextune_nccl_kind kind,
+                         ncclResult_t result) {
   struct contextune_thread* thread = &contextune_thread;
-  if (call->fn == contextune_fn_ncclGroupStart) {
-    thread->nccl_groups += call->result == ncclSuccess;
-  } else if (call->kind == contextune_nccl_group && thread->nccl_groups > 0) {
+  if (fn == contextune_fn_ncclGroupStart) {
+    thread->nccl_groups += result == ncclSuccess;
+  } else if (kind == contextune_nccl_group && thread->nccl_groups > 0) {
     --thread->nccl_groups; /* also where NCCL found something wrong: it forgets the group */
+  }
+  if (thread->nccl_groups == 0) {
+    thread->nccl_group_shown = 0;
   }
 }
 
 /* The plugin is looked for when the communicator is made: at the end of the outermost group, and
  * later on another thread where the communicator does not block. */
-static void end_offer(const struct contextune_nccl_call* call) {
-  if (call->num_made != 0) {
+static void end_offer(enum contextune_nccl_fn fn, int num_made, ncclResult_t result) {
+  if (num_made != 0) {
     contextune_tuner_offer_ends();
   }
-  const bool makes_now = call->num_made != 0 || call->fn == contextune_fn_ncclGroupEnd;
-  const bool ends = call->fn == contextune_fn_ncclCommDestroy ||
-                    call->fn == contextune_fn_ncclCommAbort ||
-                    call->fn == contextune_fn_ncclCommFinalize;
-  if (contextune_thread.nccl_groups == 0 && (makes_now || ends) && call->result != ncclInProgress) {
+  const bool makes_now = num_made != 0 || fn == contextune_fn_ncclGroupEnd;
+  const bool ends = fn == contextune_fn_ncclCommDestroy || fn == contextune_fn_ncclCommAbort ||
+                    fn == contextune_fn_ncclCommFinalize;
+  if (contextune_thread.nccl_groups == 0 && (makes_now || ends) && result != ncclInProgress) {
     contextune_tuner_withdraw();
   }
 }
@@ -75,8 +81,8 @@ static void end(struct contextune_nccl_call* call) {
   const int error = errno;
   contextune_thread.nccl_depth = 0;
   if (call->kind != contextune_nccl_collective) {
-    count_groups(call);
-    end_offer(call);
+    count_groups(call->fn, call->kind, (ncclResult_t)call->result);
+    end_offer(call->fn, call->num_made, (ncclResult_t)call->result);
   }
   if (call->made_id != NULL && call->result == ncclSuccess) {
     call->unique_id = contextune_nccl_hash(call->made_id, 1);
@@ -86,6 +92,49 @@ static void end(struct contextune_nccl_call* call) {
   if (core != NULL) {
     tell(core->nccl_after, core, call);
   }
+  errno = error;
+}
+
+/* ---- calls that are not shown ---- */
+
+uint32_t contextune_messages = 1; /* until a core says otherwise */
+
+static bool may_pass(enum contextune_nccl_fn fn, enum contextune_nccl_kind kind) {
+  const bool ends_group = kind == contextune_nccl_group && fn != contextune_fn_ncclGroupStart;
+  return kind == contextune_nccl_point_to_point ||
+         (kind == contextune_nccl_group &&
+          !(ends_group && contextune_thread.nccl_group_shown != 0));
+}
+
+/* The thread is counted as inside before the words are read, as in contextune_begin_call. */
+static bool begin_unshown(void) {
+  struct contextune_counter* counter = contextune_thread.own;
+  if (counter == NULL) {
+    counter = contextune_take_counter();
+  }
+  if (counter->shared != 0) {
+    return false; /* nobody would see that it is inside */
+  }
+  __atomic_store_n(&counter->messages, 1, __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&contextune_hot.armed, __ATOMIC_RELAXED) == 0 &&
+      __atomic_load_n(&contextune_messages, __ATOMIC_RELAXED) == 0) {
+    contextune_thread.nccl_depth = 1;
+    return true;
+  }
+  __atomic_store_n(&counter->messages, 0, __ATOMIC_RELEASE);
+  return false;
+}
+
+static void end_unshown(enum contextune_nccl_fn fn, enum contextune_nccl_kind kind,
+                        ncclResult_t result) {
+  const int error = errno;
+  contextune_thread.nccl_depth = 0;
+  if (kind == contextune_nccl_group) {
+    count_groups(fn, kind, result);
+    end_offer(fn, 0, result);
+  }
+  __atomic_store_n(&contextune_thread.own->messages, 0, __ATOMIC_RELEASE);
   errno = error;
 }
 
@@ -110,23 +159,28 @@ static void end(struct contextune_nccl_call* call) {
   _Pragma("GCC diagnostic pop")
 
 /* Names end in _ here: the registry names its parameters as it likes. */
-#define WRAPPER(wrapper, name, kind, params, args, fields, target)            \
-  ncclResult_t wrapper params;                                                \
-  ncclResult_t wrapper params {                                               \
-    const struct contextune_nccl_target target_ = (target);                   \
-    if (target_.real == NULL) {                                               \
-      return ncclSystemError; /* a weak reference, and no NCCL */             \
-    }                                                                         \
-    ncclResult_t(*const real_) params = (ncclResult_t(*) params)target_.real; \
-    if (!is_shown(contextune_load_core())) {                                  \
-      return real_ args;                                                      \
-    }                                                                         \
-    RECORD(name, kind, fields)                                                \
-    begin(&call_);                                                            \
-    const ncclResult_t result_ = real_ args;                                  \
-    call_.result = (int32_t)result_;                                          \
-    end(&call_);                                                              \
-    return result_;                                                           \
+#define WRAPPER(wrapper, name, kind, params, args, fields, target)                   \
+  ncclResult_t wrapper params;                                                       \
+  ncclResult_t wrapper params {                                                      \
+    const struct contextune_nccl_target target_ = (target);                          \
+    if (target_.real == NULL) {                                                      \
+      return ncclSystemError; /* a weak reference, and no NCCL */                    \
+    }                                                                                \
+    ncclResult_t(*const real_) params = (ncclResult_t(*) params)target_.real;        \
+    if (!is_shown(contextune_load_core())) {                                         \
+      return real_ args;                                                             \
+    }                                                                                \
+    if (may_pass(contextune_fn_##name, contextune_nccl_##kind) && begin_unshown()) { \
+      const ncclResult_t passed_ = real_ args;                                       \
+      end_unshown(contextune_fn_##name, contextune_nccl_##kind, passed_);            \
+      return passed_;                                                                \
+    }                                                                                \
+    RECORD(name, kind, fields)                                                       \
+    begin(&call_);                                                                   \
+    const ncclResult_t result_ = real_ args;                                         \
+    call_.result = (int32_t)result_;                                                 \
+    end(&call_);                                                                     \
+    return result_;                                                                  \
   }
 
 /* Each entry has one that direct calls reach, which leaves the library under the entry's name and

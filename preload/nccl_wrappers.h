@@ -44,6 +44,8 @@ bool contextune_nccl_is_global(unsigned int copy);
 
 /* ---- wrappers (nccl.c) ---- */
 
+extern uint32_t contextune_messages; /* as contextune_frontend says */
+
 /* The wrapper to hand out for `real` as a lookup found it in the copy. */
 void* contextune_nccl_wrapper(enum contextune_nccl_fn fn, unsigned int copy, void* real);
 /* FNV-1a; 0 for no id at all. */

@@ -142,6 +142,15 @@ static bool nap_until(uint64_t deadline) {
   return true;
 }
 
+uint32_t contextune_messages_under_way(void) {
+  uint32_t threads = 0;
+  for (size_t i = 0; i < num_counters; ++i) {
+    const bool inside = __atomic_load_n(&counters[i].messages, __ATOMIC_ACQUIRE) != 0;
+    threads += inside && &counters[i] != contextune_thread.own && !has_ended(&counters[i]);
+  }
+  return threads;
+}
+
 int contextune_calls_ended(uint64_t nanoseconds) {
   const uint64_t deadline = now_nanoseconds() + nanoseconds;
   order_all_threads();

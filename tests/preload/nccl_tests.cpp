@@ -83,6 +83,24 @@ TEST_CASE("A result of NCCL is the program's, and told", "[nccl]") {
   CHECK(lines[12].find(" groups 0 ") != std::string::npos);  // neither group was opened
 }
 
+TEST_CASE("A core that has no use for messages is shown no group but the end of one that has more",
+          "[nccl]") {
+  const std::vector<std::string> command = {client("nccl_direct"), "messages"};
+  const Lines all = calls(told(command));
+  CHECK(std::ranges::count(all, "before ncclSend") == 3);
+  CHECK(std::ranges::count(all, "before ncclGroupEnd") == 4);
+
+  const Lines few = told(command, {{"CONTEXTUNE_TEST_CORE", "no messages"}});
+  CHECK(calls(few) == Lines{"before ncclGetUniqueId", "after ncclGetUniqueId",
+                            "before ncclCommInitRank", "after ncclCommInitRank",
+                            "before ncclAllReduce", "after ncclAllReduce", "before ncclGroupEnd",
+                            "after ncclGroupEnd", "before ncclGroupEnd", "after ncclGroupEnd",
+                            "before ncclCommDestroy", "after ncclCommDestroy"});
+  REQUIRE(few.size() == 12);
+  CHECK(few[4].find(" groups 2 ") != std::string::npos);
+  CHECK(few[8].find(" groups 1 ") != std::string::npos);
+}
+
 TEST_CASE("What the program looks up in an NCCL is wrapped", "[nccl]") {
   CHECK(calls(told({client("nccl_direct"), "default"})) ==
         Lines{"before ncclAllReduce", "after ncclAllReduce"});

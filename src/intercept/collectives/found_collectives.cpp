@@ -6,6 +6,7 @@
 
 #include "core/value/stable_hash.hpp"
 #include "intercept/host/uncancelled.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
@@ -19,14 +20,15 @@ constexpr std::uint64_t entries_of_known_winners = 16;
 
 }  // namespace
 
-void FoundCollectives::start(Make make, std::function<void()> measures,
-                             ProcessStore& store) noexcept {
+void FoundCollectives::start(Make make, std::function<void()> measures, ProcessStore& store,
+                             ReplayGate& gate) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     finder_ = std::make_unique<PeriodFinder>();
     make_ = std::move(make);
     measures_ = std::move(measures);
     store_ = &store;
+    gate_ = &gate;
     looks_.store(true, std::memory_order_relaxed);
   } catch (const std::exception&) {
     // No memory: collectives keep what NCCL chooses.
@@ -53,6 +55,7 @@ FoundCollectives::Action FoundCollectives::look(const contextune_nccl_call& call
   if (finder_ == nullptr) return Action::Nothing;
   Action action = Action::Nothing;
   if (call.kind == contextune_nccl_collective) {
+    if (call.group_depth > 0 && !sees_groups_.exchange(true)) gate_->show_messages(true);
     const PeriodStep step = finder_->see(token_of(call));
     if (step == PeriodStep::Broken || step == PeriodStep::Restarts) {
       is_due_ = false;
@@ -104,13 +107,19 @@ void FoundCollectives::begin_entry() {
   if (region_ == nullptr || region_->finished()) {
     end_entry();
     runs_->answered();
-    looks_.store(false, std::memory_order_relaxed);
+    look_no_more();
     return;
   }
   if (++entries_ == entries_of_known_winners) runs_->compares();
   region_->entries().begin_next_in_process();
   open_.store(region_, std::memory_order_release);
   if (region_->is_measuring()) measures_();
+}
+
+void FoundCollectives::look_no_more() noexcept {
+  if (!looks_.exchange(false)) return;
+  if (sees_groups_.exchange(false)) gate_->show_messages(false);
+  if (region_ != nullptr) gate_->show_messages(false);  // which asked for them when it was made
 }
 
 void FoundCollectives::end_entry() noexcept {

@@ -15,6 +15,7 @@
 namespace contextune::intercept {
 
 class LaunchRegion;
+class ReplayGate;
 
 /// Finds the stretch that the ranks of a program repeat together, from its collectives alone.
 /// Collectives come in one order on all ranks of a communicator. So all ranks find the same stretch
@@ -34,7 +35,9 @@ class FoundCollectives {
   /// @param make     the region; asked for once, with the first stretch. Null: there is none
   /// @param measures told at the beginning of each entry that is measured
   /// @param store    outlives it
-  void start(Make make, std::function<void()> measures, ProcessStore& store) noexcept;
+  /// @param gate     outlives it
+  void start(Make make, std::function<void()> measures, ProcessStore& store,
+             ReplayGate& gate) noexcept;
 
   [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
 
@@ -59,8 +62,11 @@ class FoundCollectives {
   [[nodiscard]] std::uint64_t token_of(const contextune_nccl_call& call) noexcept;
   void begin_entry();
   void end_entry() noexcept;
+  /// The region has an answer, or there is none to be had.
+  void look_no_more() noexcept;
 
   std::atomic<bool> looks_{false};
+  std::atomic<bool> sees_groups_{false};  ///< a collective came in one, so their beginnings count
   std::atomic<LaunchRegion*> open_{nullptr};
   std::atomic<std::uint64_t> most_repeated_{0};  ///< written under the mutex
   std::atomic<bool> begins_{false};  ///< a thread begins an entry: another one's is none
@@ -69,6 +75,7 @@ class FoundCollectives {
   Make make_;
   std::function<void()> measures_;
   ProcessStore* store_ = nullptr;
+  ReplayGate* gate_ = nullptr;
   std::optional<UnansweredRuns> runs_;  ///< from the first stretch on
   LaunchRegion* region_ = nullptr;
   std::uint64_t entries_ = 0;

@@ -68,7 +68,9 @@ ProcessCollectives& process_collectives() noexcept {
 }
 
 bool ProcessCollectives::is_inside() noexcept {
-  return this_thread().collectives.repeated() != nullptr || this_call.is_inside;
+  if (this_thread().collectives.repeated() != nullptr || this_call.is_inside) return true;
+  const ReplayGate* const gate = process_collectives().gate_;
+  return gate != nullptr && gate->is_in_message();
 }
 
 std::span<const DecisionMade> ProcessCollectives::made() noexcept {
@@ -79,9 +81,11 @@ std::span<const DecisionMade> ProcessCollectives::made() noexcept {
 
 bool ProcessCollectives::any_under_way() const noexcept {
   return others_under_way_.load(std::memory_order_seq_cst) != 0 ||
-         std::ranges::any_of(inside_, [](const CallsUnderWay& calls) {
-           return calls.count.load(std::memory_order_seq_cst) != 0;
-         });
+         std::ranges::any_of(inside_,
+                             [](const CallsUnderWay& calls) {
+                               return calls.count.load(std::memory_order_seq_cst) != 0;
+                             }) ||
+         (gate_ != nullptr && gate_->any_in_message());
 }
 
 void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexcept {

@@ -49,6 +49,20 @@ void ReplayGate::show_copies(bool on) noexcept {
   std::atomic_ref<std::uint32_t>(*frontend_->transfers).fetch_add(on ? 1U : ~0U);
 }
 
+void ReplayGate::show_messages(bool on) noexcept {
+  if (frontend_ == nullptr || frontend_->messages == nullptr) return;
+  std::atomic_ref<std::uint32_t>(*frontend_->messages).fetch_add(on ? 1U : ~0U);
+}
+
+bool ReplayGate::is_in_message() const noexcept {
+  return frontend_ != nullptr && frontend_->in_message != nullptr && frontend_->in_message() != 0;
+}
+
+bool ReplayGate::any_in_message() const noexcept {
+  return frontend_ != nullptr && frontend_->messages_under_way != nullptr &&
+         frontend_->messages_under_way() != 0;
+}
+
 void ReplayGate::close() noexcept {
   sigset_t others;
   (void)sigfillset(&others);

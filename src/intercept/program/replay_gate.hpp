@@ -28,6 +28,13 @@ class ReplayGate {
   /// Has it show copies and fills alone, as those of a tunable are timed, and some wait for the
   /// GPU; in pairs.
   void show_copies(bool on) noexcept;
+  /// Has it show NCCL's groups and messages between two ranks even while no launch is shown. The
+  /// frontend begins as if this had been asked for once. Otherwise in pairs.
+  void show_messages(bool on) noexcept;
+  /// Whether this thread is inside a call of NCCL that was not shown.
+  [[nodiscard]] bool is_in_message() const noexcept;
+  /// Whether another one is, as seen after others_left().
+  [[nodiscard]] bool any_in_message() const noexcept;
 
   /// By whoever has claimed it; its own calls pass. Signals that are not of its own making wait
   /// until the gate is open: their handlers would see memory that the program has never had.

@@ -60,7 +60,7 @@ void NcclCalls::find_stretch(const Options& options, std::function<void()> measu
       return nullptr;
     }
   };
-  found_.start(make, std::move(measures), services_.store);
+  found_.start(make, std::move(measures), services_.store, services_.gate);
 }
 
 void NcclCalls::report_few() const noexcept {

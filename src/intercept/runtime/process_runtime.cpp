@@ -139,6 +139,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   if (frontend_ != nullptr) {
     start_marks();
     for (const RegionMark& mark : regions_.marks()) marked.push_back(mark.name);
+    // Only a region has a use for them, and each asks for itself.
+    if (!regions_.has_marked_stretch()) gate_.show_messages(false);
   } else {
     const LinkFault fault = find_link_fault();
     log_.fallback(fault.reason, {}, {}, fault.sentence);

@@ -1,5 +1,6 @@
 /* Calls NCCL. MANNER: direct (linked to copy a), default, next, absent, copies A B, plugin P,
- * variable, policy, chunk, threads, late. What differs under the frontend is said on stderr. */
+ * messages, variable, policy, chunk, threads, late. What differs under the frontend is said on
+ * stderr. */
 #include "preload/tuner_abi.h"
 
 #include <cuda.h>
@@ -39,6 +40,8 @@ static int run_plugin(const char* file) {
 extern ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
                                   ncclComm_t, cudaStream_t);
 extern ncclResult_t ncclBcast(void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+extern ncclResult_t ncclSend(const void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+extern ncclResult_t ncclRecv(void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
 extern ncclResult_t ncclGroupStart(void);
 extern ncclResult_t ncclGroupEnd(void);
 extern ncclResult_t ncclGetUniqueId(ncclUniqueId*);
@@ -63,6 +66,31 @@ static void call_directly(void) {
   ncclGroupEnd();
   ncclGroupEnd();
   ncclCommSplit(comm, 2, 5, &part, NULL);
+  ncclCommDestroy(comm);
+}
+
+static void exchange(ncclComm_t comm) {
+  ncclGroupStart();
+  errno = 5;
+  const ncclResult_t result = ncclSend((void*)0x10, 8, (ncclDataType_t)1, 3, comm, NULL);
+  printf("result %d errno %d\n", (int)result, errno);
+  ncclRecv((void*)0x20, 8, (ncclDataType_t)1, 3, comm, NULL);
+  ncclGroupEnd();
+}
+
+static void send_messages(void) {
+  ncclUniqueId id;
+  ncclComm_t comm = NULL;
+  ncclGetUniqueId(&id);
+  ncclCommInitRank(&comm, 4, id, 1);
+  exchange(comm);
+  ncclGroupStart();
+  ncclGroupStart();
+  reduce_with(ncclAllReduce);
+  ncclGroupEnd();
+  ncclSend((void*)0x10, 8, (ncclDataType_t)1, 3, comm, NULL);
+  ncclGroupEnd();
+  exchange(comm);
   ncclCommDestroy(comm);
 }
 
@@ -213,6 +241,8 @@ int main(int argc, char** argv) {
 #ifdef DIRECT
   } else if (strcmp(manner, "direct") == 0) {
     call_directly();
+  } else if (strcmp(manner, "messages") == 0) {
+    send_messages();
   } else if (strcmp(manner, "variable") == 0) {
     watch_variable();
   } else if (strcmp(manner, "policy") == 0) {

@@ -199,6 +199,9 @@ __attribute__((visibility("default"))) const struct contextune_core* contextune_
   if (manner != NULL && strcmp(manner, "arm") == 0) {
     __atomic_store_n(frontend->armed, 1, __ATOMIC_RELEASE);
   }
+  if (manner != NULL && strcmp(manner, "no messages") == 0) {
+    __atomic_store_n(frontend->messages, 0, __ATOMIC_RELEASE);
+  }
   if (manner != NULL && strcmp(manner, "recorded") == 0) {
     __atomic_store_n(frontend->recording, 1, __ATOMIC_RELEASE);
   }

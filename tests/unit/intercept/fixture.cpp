@@ -244,6 +244,7 @@ Program::Program(Options options) {
   frontend_.name = &entry_name;
   frontend_.armed = &armed;
   frontend_.recording = &recording;
+  frontend_.messages = &messages;
   frontend_.missed = &missed;
   frontend_.launches_passed = &passed;
   frontend_.depth = [] { return &depth; };

@@ -134,6 +134,7 @@ class Program {
   contextune::intercept::Runtime& runtime() { return process_->runtime(); }
   std::uint32_t armed = 0;
   std::uint32_t recording = 0;
+  std::uint32_t messages = 1;
   std::uint32_t missed = 0;
   /// How deep this thread is in hooks of ours, as the frontend would say.
   static inline int depth = 0;
