@@ -155,8 +155,8 @@ struct contextune_frontend {
   /* Atomic; not 0: the program has been given a function of the driver that does not begin with
    * `hand_over`, as no guard was left for it. Then a core holds nothing back any more. */
   const uint32_t* unguarded;
-  /* Atomic; 0, and so is `armed`: messages between two ranks and calls about groups are not shown,
-   * but for the end of a group in which a call was. */
+  /* Atomic; 0: messages between two ranks and calls about groups are not shown, but for the end of
+   * a group in which a call was. */
   uint32_t* messages;
   int (*in_message)(void);              /* whether this thread is inside a call that is not shown */
   uint32_t (*messages_under_way)(void); /* threads that are, as seen after `calls_ended` */

@@ -117,8 +117,7 @@ static bool begin_unshown(void) {
   }
   __atomic_store_n(&counter->messages, 1, __ATOMIC_RELAXED);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&contextune_hot.armed, __ATOMIC_RELAXED) == 0 &&
-      __atomic_load_n(&contextune_messages, __ATOMIC_RELAXED) == 0) {
+  if (__atomic_load_n(&contextune_messages, __ATOMIC_RELAXED) == 0) {
     contextune_thread.nccl_depth = 1;
     return true;
   }

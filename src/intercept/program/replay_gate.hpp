@@ -28,8 +28,8 @@ class ReplayGate {
   /// Has it show copies and fills alone, as those of a tunable are timed, and some wait for the
   /// GPU; in pairs.
   void show_copies(bool on) noexcept;
-  /// Has it show NCCL's groups and messages between two ranks even while no launch is shown. The
-  /// frontend begins as if this had been asked for once. Otherwise in pairs.
+  /// Has it show NCCL's groups and messages between two ranks. The frontend begins as if this had
+  /// been asked for once; otherwise in pairs.
   void show_messages(bool on) noexcept;
   /// Whether this thread is inside a call of NCCL that was not shown.
   [[nodiscard]] bool is_in_message() const noexcept;

@@ -43,7 +43,9 @@ CUresult ProgramLaunches::launch(const contextune_launch& call) noexcept {
   if (submission_.tuning().watches()) {
     if (thread.region == nullptr && open_.only() == nullptr && kernel_marks_.empty() &&
         thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
-      return after_launch(submission_.tuning().launch(call, thread));
+      SubmissionTuning& tuning = submission_.tuning();
+      const bool by_nccl = !tuning.looks() && ProcessCollectives::is_inside();
+      return after_launch(tuning.launch(call, thread, by_nccl));
     }
     if (submission_.submitter().holds()) submission_.submitter().hand_over();
     if (submission_.tuning().is_pinned()) {

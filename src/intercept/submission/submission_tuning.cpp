@@ -13,6 +13,11 @@ namespace {
 constexpr std::uint64_t leader_waits_ns = 20'000;
 /// In so many steps the longest period would have come three times.
 constexpr std::uint64_t steps_without_period = std::uint64_t{3} * PeriodFinder::longest;
+/// Launches that speak for a look weigh so much in all; NCCL's speak against it.
+constexpr int least_weight = 128;
+constexpr int weight_of_launch = 2;
+constexpr int weight_of_nccl = -1;
+constexpr int weight_of_graph = 32;
 /// After so many launches, the winner of an earlier run is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 /// Where fewer of these launches than that went out in graphs, it stays so.
@@ -68,7 +73,6 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (kernels.size() > 1) in_use_.submitter().number_kernels(kernels);
     if (settled) report_winner("as found in an earlier run");
     if (settled && in_use_.submission().is_as_written()) return;
-    in_use_.submitter().want_other_calls(!settled);
     if (settled) probation_.is_on = true;
     watch();
   } catch (const std::exception& error) {
@@ -85,7 +89,7 @@ void SubmissionTuning::pin(const PinnedLaunches& pinned) noexcept {
     if (pinned.in_turns) {
       search_for(std::make_unique<SubmissionSearch>(SubmissionChoices{}, costs_.limits()));
       search_->take_turns(pinned.submission);
-      in_use_.submitter().want_other_calls(true);
+      begin_to_look();
     }
     in_use_.use(pinned.submission, !pinned.in_turns);
     if (pinned.submission.is_as_written()) return;
@@ -98,6 +102,22 @@ void SubmissionTuning::pin(const PinnedLaunches& pinned) noexcept {
 void SubmissionTuning::search_for(std::unique_ptr<SubmissionSearch> search) noexcept {
   search_ = std::move(search);
   blocks_.measure_for(*search_);
+}
+
+bool SubmissionTuning::looks_with(int weight) noexcept {
+  if (looks()) return true;
+  // What threads lose to each other here does not matter.
+  const int sum = std::max(0, weight_.load(std::memory_order_relaxed) + weight);
+  weight_.store(sum, std::memory_order_relaxed);
+  if (sum < least_weight) return false;
+  const Lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock() && !is_settled()) begin_to_look();
+  return looks();
+}
+
+void SubmissionTuning::begin_to_look() noexcept {
+  in_use_.submitter().want_other_calls(true);
+  looks_.store(true, std::memory_order_relaxed);
 }
 
 void SubmissionTuning::watch() noexcept {
@@ -130,9 +150,11 @@ void SubmissionTuning::spend(double seconds) noexcept {
   if (lock.owns_lock() && search_ != nullptr) search_->spend(seconds);
 }
 
-CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
+CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread,
+                                  bool by_nccl) noexcept {
   if (!is_settled()) {
-    see({token_of(call), Submitter::stream_for(call), call.function});
+    if (looks_with(by_nccl ? weight_of_nccl : weight_of_launch))
+      see({token_of(call), Submitter::stream_for(call), call.function});
   } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
@@ -143,7 +165,7 @@ CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& th
 
 void SubmissionTuning::results_may_be_there() noexcept {
   if (is_on_probation()) check_probation();
-  if (is_settled()) return;
+  if (is_settled() || !looks()) return;
   try {
     const Lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;  // whoever has it looks
@@ -192,12 +214,12 @@ void SubmissionTuning::check_probation() noexcept {
 }
 
 void SubmissionTuning::step(StepKind kind, std::uint64_t identity) noexcept {
-  if (!is_settled()) see({step_token(kind, identity)});
+  if (!is_settled() && looks()) see({step_token(kind, identity)});
 }
 
 void SubmissionTuning::launches_graph(const GraphCall& call) noexcept {
   if (is_on_probation()) see_probation(call.stream);
-  if (is_settled()) return;
+  if (is_settled() || !looks_with(weight_of_graph)) return;
   const auto identity = reinterpret_cast<std::uintptr_t>(call.exec);
   see({step_token(StepKind::GraphLaunch, identity), call.stream});
 }
@@ -429,6 +451,10 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
 void SubmissionTuning::end_unsettled() {
   // The driver is not asked any more: what the region begins with stays without a name.
   if (const auto region = found_region()) report_.region(text_of(*region));
+  if (!looks())
+    return report_.fallback(
+        FallbackReason::NothingRepeats,
+        "The program launched too few kernels of its own, so nothing was looked for.");
   report_.fallback(period_.is_found() ? FallbackReason::NotSettled
                                       : FallbackReason::NothingRepeats);
   if (!period_.is_found()) {

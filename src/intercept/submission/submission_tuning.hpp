@@ -61,8 +61,14 @@ class SubmissionTuning {
   /// Whether launches are to be shown to `launch`.
   [[nodiscard]] bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
 
+  /// Whether steps are looked at. A program that launches little itself has little to gain, and
+  /// would pay for the question: one that does nothing but call NCCL, or ends at once.
+  [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
+
   /// A launch by the program, which belongs to no other region.
-  [[nodiscard]] CUresult launch(const contextune_launch& call, ThreadState& thread) noexcept;
+  /// @param by_nccl it is one of NCCL's own; need not be known where looks()
+  [[nodiscard]] CUresult launch(const contextune_launch& call, ThreadState& thread,
+                                bool by_nccl) noexcept;
 
   /// A launch of a graph by the program, which belongs to no other region, is about to begin.
   void launches_graph(const GraphCall& call) noexcept;
@@ -121,6 +127,9 @@ class SubmissionTuning {
     return probation_.is_on.load(std::memory_order_relaxed);
   }
   void search_for(std::unique_ptr<SubmissionSearch> search) noexcept;
+  /// @return whether steps are looked at now, with one that counts for so much
+  [[nodiscard]] bool looks_with(int weight) noexcept;
+  void begin_to_look() noexcept;
   /// Launches are shown from now on.
   void watch() noexcept;
   /// Waits a second at most: another thread may be in the driver with it.
@@ -155,6 +164,8 @@ class SubmissionTuning {
   std::atomic<bool> watches_{false};
   std::atomic<bool> is_pinned_{false};
   std::atomic<Stage> stage_{Stage::Searching};
+  std::atomic<bool> looks_{false};
+  std::atomic<int> weight_{0};  ///< of launches before that
 
   SubmissionReport report_;
   OpenRegions& open_;

@@ -309,13 +309,13 @@ CUresult Submitting::launch_without_arguments(const char* kernel, CUstream on) {
   return submitter->launch(call_of(function(kernel), on, 32), cache);
 }
 
-CUresult Submitting::launch_watched(CUfunction kernel, CUstream on) {
+CUresult Submitting::launch_watched(CUfunction kernel, CUstream on, bool by_nccl) {
   char tag = 'a';
   float factor = 1;
   std::vector<void*> arguments = {&tag, &x, &factor};
   contextune_launch call = call_of(kernel, on, 32);
   call.kernel_params = arguments.data();
-  return tuning->launch(call, this_thread());
+  return tuning->launch(call, this_thread(), by_nccl);
 }
 
 void Submitting::warm(CUstream on, std::initializer_list<const char*> kernels) {

@@ -56,7 +56,7 @@ class Submitting {
   void launch_with(CUlaunchAttribute attribute, const char* kernel, CUstream on);
   CUresult launch_without_arguments(const char* kernel, CUstream on);
   /// As by a program whose launches are being looked at. Any thread.
-  CUresult launch_watched(CUfunction kernel, CUstream on);
+  CUresult launch_watched(CUfunction kernel, CUstream on, bool by_nccl = false);
   /// Whether a launch of that kernel and block is known to be taken: the first of each is not held.
   void warm(CUstream on, std::initializer_list<const char*> kernels = {"step", "scale"});
   /// As the frontend reads it: not zero while launches are held.

@@ -837,6 +837,33 @@ TEST_CASE("All that the search takes is missing at loads, whatever it was taken 
   CHECK(program.tuning->seconds_left_for_loads() <= 0.9 * limits.grace_seconds - least_seconds);
 }
 
+TEST_CASE("Nothing is looked for before the program has launched enough itself, beside NCCL",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  const CUfunction step = program.function("step");
+  const auto launch = [&](int times, bool by_nccl) {
+    for (int i = 0; i < times; ++i) (void)program.launch_watched(step, on, by_nccl);
+  };
+  program.tuning->start({true, {8}});
+  launch(63, false);
+  launch(1000, true);
+  launch(63, false);
+  CHECK_FALSE(program.tuning->looks());
+  CHECK(program.held() == 0);
+  launch(1, false);
+  CHECK(program.tuning->looks());
+  CHECK(program.held() == 1);
+
+  SECTION("of which the log tells") {
+    Submitting idle;
+    idle.tuning->start({true, {8}});
+    for (int i = 0; i < 100; ++i) (void)idle.launch_watched(idle.function("step"), on, true);
+    idle.tuning->finish();
+    CHECK(idle.log().find("too few kernels of its own") != std::string::npos);
+  }
+}
+
 TEST_CASE("Launches go out as the winner does while something else is being compared",
           "[submitter]") {
   SubmissionLimits limits;
