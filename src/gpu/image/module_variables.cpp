@@ -67,12 +67,7 @@ void ModuleVariables::belongs(CUmodule module, CUlibrary library) noexcept {
 }
 
 void ModuleVariables::belongs(CUfunction function, CUkernel kernel) noexcept {
-  // NCCL asks for its kernel's function at each launch.
-  const auto handle = reinterpret_cast<std::uint64_t>(function);
-  std::atomic<std::uint64_t>& last = last_of_function_[handle / 16 % last_of_function_.size()];
-  const std::uint64_t both =
-      handle * 0x9e3779b97f4a7c15ULL ^ reinterpret_cast<std::uint64_t>(kernel);
-  if (last.load(std::memory_order_relaxed) == both) return;
+  if (is_known(function, kernel)) return;
   CUlibrary library = nullptr;
   if (driver_.cuKernelGetLibrary == nullptr ||
       driver_.cuKernelGetLibrary(&library, kernel) != CUDA_SUCCESS) {
@@ -81,7 +76,7 @@ void ModuleVariables::belongs(CUfunction function, CUkernel kernel) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     function_libraries_[function] = library;
-    last.store(both, std::memory_order_relaxed);
+    last_of(function).store(both(function, kernel), std::memory_order_relaxed);
   } catch (const std::exception&) {
     // The kernel will be unknown.
   }

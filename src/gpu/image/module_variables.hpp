@@ -54,6 +54,10 @@ class ModuleVariables {
   /// After the program got a library's module, or a kernel's function, for the current context.
   void belongs(CUmodule module, CUlibrary library) noexcept;
   void belongs(CUfunction function, CUkernel kernel) noexcept;
+  /// Whether that was said before, as far as is remembered.
+  [[nodiscard]] bool is_known(CUfunction function, CUkernel kernel) const noexcept {
+    return last_of(function).load(std::memory_order_relaxed) == both(function, kernel);
+  }
   /// After the program got one of its kernels to launch, or, without one, the place of a variable:
   /// from then on its variables may be known to other modules' kernels.
   void used(CUmodule module, CUfunction kernel) noexcept;
@@ -83,6 +87,15 @@ class ModuleVariables {
   [[nodiscard]] std::vector<UsedModule> of_used() noexcept;
 
  private:
+  static std::uint64_t both(CUfunction function, CUkernel kernel) noexcept {
+    return reinterpret_cast<std::uint64_t>(function) * 0x9e3779b97f4a7c15ULL ^
+           reinterpret_cast<std::uint64_t>(kernel);
+  }
+  std::atomic<std::uint64_t>& last_of(CUfunction function) const noexcept {
+    const auto handle = reinterpret_cast<std::uint64_t>(function);
+    return last_of_function_[handle / 16 % last_of_function_.size()];
+  }
+
   /// A CUmodule or a CUlibrary; their addresses differ.
   using Handle = const void*;
 
@@ -119,7 +132,7 @@ class ModuleVariables {
   std::map<CUmodule, CUlibrary> libraries_;  ///< of modules that belong to one
   std::map<CUfunction, CUlibrary> function_libraries_;
   /// Pairs of function and kernel that are in it, mixed. Emptied under the mutex.
-  std::array<std::atomic<std::uint64_t>, 64> last_of_function_{};
+  mutable std::array<std::atomic<std::uint64_t>, 64> last_of_function_{};
   std::map<std::pair<Handle, CUcontext>, std::shared_ptr<const ModuleUse>> answers_;
   std::map<Handle, Used> used_;
   bool lost_ = false;          ///< no memory: one that was used is not in `used_`

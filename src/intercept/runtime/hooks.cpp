@@ -245,6 +245,17 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   if (result == CUDA_SUCCESS) on_after_success(*runtime, fn, args);
 }
 
+void on_after_unguarded(contextune_fn fn, void* const* args, CUresult result) noexcept {
+  // NCCL asks for its kernel's function at each launch.
+  if (fn == contextune_fn_cuKernelGetFunction && result == CUDA_SUCCESS) {
+    ProcessRuntime* runtime = running_runtime();
+    if (runtime == nullptr || runtime->services().variables.is_known(
+                                  *argument<CUfunction*>(args, 0), argument<CUkernel>(args, 1)))
+      return;
+  }
+  Guarded<on_after>::call(fn, args, result);
+}
+
 void on_range(contextune_range_kind kind, const char* domain, const char* name,
               std::uint64_t id) noexcept {
   if (ProcessRuntime* runtime = running_runtime()) runtime->regions().range(kind, domain, name, id);
@@ -277,7 +288,7 @@ constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
                                 sizeof(contextune_core),
                                 on_launch,
                                 guarded<on_before>,
-                                guarded<on_after>,
+                                on_after_unguarded,
                                 on_range,
                                 guarded<on_program_uses_cupti>,
                                 guarded<on_graph_launch>,
