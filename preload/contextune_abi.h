@@ -159,7 +159,7 @@ struct contextune_frontend {
    * a group in which a call was. */
   uint32_t* messages;
   int (*in_message)(void);              /* whether this thread is inside a call that is not shown */
-  uint32_t (*messages_under_way)(void); /* threads that are, as seen after `calls_ended` */
+  uint32_t (*messages_under_way)(void); /* other threads that are, as seen after `calls_ended` */
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the

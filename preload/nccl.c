@@ -106,7 +106,7 @@ static bool may_pass(enum contextune_nccl_fn fn, enum contextune_nccl_kind kind)
           !(ends_group && contextune_thread.nccl_group_shown != 0));
 }
 
-/* The thread is counted as inside before the words are read, as in contextune_begin_call. */
+/* The thread is counted as inside before the word is read, as in contextune_begin_call. */
 static bool begin_unshown(void) {
   struct contextune_counter* counter = contextune_thread.own;
   if (counter == NULL) {

@@ -145,8 +145,15 @@ static bool nap_until(uint64_t deadline) {
 uint32_t contextune_messages_under_way(void) {
   uint32_t threads = 0;
   for (size_t i = 0; i < num_counters; ++i) {
-    const bool inside = __atomic_load_n(&counters[i].messages, __ATOMIC_ACQUIRE) != 0;
-    threads += inside && &counters[i] != contextune_thread.own && !has_ended(&counters[i]);
+    if (&counters[i] == contextune_thread.own ||
+        __atomic_load_n(&counters[i].messages, __ATOMIC_ACQUIRE) == 0) {
+      continue;
+    }
+    if (has_ended(&counters[i])) {
+      __atomic_store_n(&counters[i].messages, 0, __ATOMIC_RELAXED);
+    } else {
+      ++threads;
+    }
   }
   return threads;
 }

@@ -114,8 +114,8 @@ struct SearchStepEvent {
 /// How launches reached the driver.
 struct SubmissionEvent {
   std::string launches;  ///< at the end: "chained gathered=16"
-  /// "settled", "open", "pinned", in "turns", "nothing" repeats, or another way was "fatal" to an
-  /// earlier run
+  /// "settled", "open", "pinned", in "turns", "nothing" repeats, most are those of "nccl", or
+  /// another way was "fatal" to an earlier run
   std::string state;
   int run = 0;                ///< that searches, counted from 1; 0: none does
   int most_runs = 0;          ///< that search

@@ -126,6 +126,7 @@ class FoundStretch(unittest.TestCase):
         for log in logs:
             self.assertNotIn("event=region region=auto:collectives", log)
             (told,) = job.sentences(log, "nothing_repeats")
+            self.assertRegex(log, "event=submission .* state=nccl")
             self.assertRegex(told, r"came to 2[234]\d of them. They are compared from 256 on")
 
     def test_runs_too_short_for_an_answer_are_left_alone_in_the_end(self):

@@ -99,6 +99,12 @@ TEST_CASE("A core that has no use for messages is shown no group but the end of 
   REQUIRE(few.size() == 12);
   CHECK(few[4].find(" groups 2 ") != std::string::npos);
   CHECK(few[8].find(" groups 1 ") != std::string::npos);
+
+  const std::string shown = run_recorded(command).outcome.err;
+  CHECK(count_lines(shown, "message: here 0 0, elsewhere 0 0") == 3);
+  const std::string unshown =
+      run_recorded(command, {{"CONTEXTUNE_TEST_CORE", "no messages"}}).outcome.err;
+  CHECK(count_lines(unshown, "message: here 1 0, elsewhere 0 1") == 3);
 }
 
 TEST_CASE("What the program looks up in an NCCL is wrapped", "[nccl]") {

@@ -186,6 +186,7 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
            count_text(confirm.pairs, "pair", "pairs") + ")" + mark(process) + "\n";
   }
   if (submission.state == "nothing") return "    launches: as written, since nothing repeats\n";
+  if (submission.state == "nccl") return "    launches: as written, since most are NCCL's\n";
   if (submission.state == "fatal")
     return "    launches: as written, since an earlier run did not come to its end otherwise\n";
   if (submission.state == "open") {

@@ -103,6 +103,7 @@ void FoundCollectives::begin_entry() {
   if (!runs_) {
     runs_.emplace(*store_);
     region_ = make_(*runs_);
+    if (region_ != nullptr) gate_->show_messages(true);
   }
   if (region_ == nullptr || region_->finished()) {
     end_entry();
@@ -119,7 +120,7 @@ void FoundCollectives::begin_entry() {
 void FoundCollectives::look_no_more() noexcept {
   if (!looks_.exchange(false)) return;
   if (sees_groups_.exchange(false)) gate_->show_messages(false);
-  if (region_ != nullptr) gate_->show_messages(false);  // which asked for them when it was made
+  if (region_ != nullptr) gate_->show_messages(false);
 }
 
 void FoundCollectives::end_entry() noexcept {

@@ -74,7 +74,9 @@ bool ProcessCollectives::is_inside() noexcept {
 }
 
 std::span<const DecisionMade> ProcessCollectives::made() noexcept {
-  if (this_thread().collectives.repeated() != nullptr) return {};
+  const ReplayGate* const gate = process_collectives().gate_;
+  const bool is_shown = gate == nullptr || !gate->is_in_message();
+  if (this_thread().collectives.repeated() != nullptr || !is_shown) return {};
   return {this_call.made.data(),
           std::min<std::size_t>(this_call.num_made, ThreadCollectives::most_made)};
 }

@@ -86,6 +86,11 @@ void RegionReplay::record(bool thread_bound) {
                 "When the region began, another thread may have been inside a call of the driver.",
                 true);
   }
+  // What it has begun is not in the recording, and its end is not shown.
+  if (services_.gate.any_in_message()) {
+    decline_for(FallbackReason::OtherThread,
+                "When the region began, another thread was inside a call of NCCL.", true);
+  }
   wait_at_begin(leave_seconds);  // they may have gone on
   const auto versions = services_.recorder.versions();
   memory_.prepare();

@@ -78,7 +78,8 @@ LaunchRegion& ProcessRegions::find_or_make(const std::string& name, const Option
     made = std::make_shared<TunedRegion>(name, options, services_, as,
                                          is_found ? Takes::Collectives : Takes::All);
   }
-  services_.gate.show_messages(true);
+  // What finds collectives asks for itself.
+  if (kind != Kind::FoundCollectives) services_.gate.show_messages(true);
   return *by_name_.emplace(name, std::move(made)).first->second;
 }
 

@@ -44,7 +44,7 @@ CUresult ProgramLaunches::launch(const contextune_launch& call) noexcept {
     if (thread.region == nullptr && open_.only() == nullptr && kernel_marks_.empty() &&
         thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
       SubmissionTuning& tuning = submission_.tuning();
-      const bool by_nccl = !tuning.looks() && ProcessCollectives::is_inside();
+      const bool by_nccl = tuning.may_look() && ProcessCollectives::is_inside();
       return after_launch(tuning.launch(call, thread, by_nccl));
     }
     if (submission_.submitter().holds()) submission_.submitter().hand_over();

@@ -14,10 +14,12 @@ constexpr std::uint64_t leader_waits_ns = 20'000;
 /// In so many steps the longest period would have come three times.
 constexpr std::uint64_t steps_without_period = std::uint64_t{3} * PeriodFinder::longest;
 /// Launches that speak for a look weigh so much in all; NCCL's speak against it.
-constexpr int least_weight = 128;
-constexpr int weight_of_launch = 2;
+constexpr int least_weight = 256;
+constexpr int weight_of_launch = 4;
 constexpr int weight_of_nccl = -1;
-constexpr int weight_of_graph = 32;
+constexpr int weight_of_graph = 64;
+/// After so many launches without a look there is none.
+constexpr std::uint64_t most_without_look = 4096;
 /// After so many launches, the winner of an earlier run is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 /// Where fewer of these launches than that went out in graphs, it stays so.
@@ -73,7 +75,11 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (kernels.size() > 1) in_use_.submitter().number_kernels(kernels);
     if (settled) report_winner("as found in an earlier run");
     if (settled && in_use_.submission().is_as_written()) return;
-    if (settled) probation_.is_on = true;
+    if (settled) {
+      probation_.is_on = true;
+    } else if (!in_use_.submission().is_as_written()) {
+      begin_to_look();  // an earlier run has, and its winner may be fatal
+    }
     watch();
   } catch (const std::exception& error) {
     report_.fallback(FallbackReason::InternalError, error.what());
@@ -104,15 +110,24 @@ void SubmissionTuning::search_for(std::unique_ptr<SubmissionSearch> search) noex
   blocks_.measure_for(*search_);
 }
 
-bool SubmissionTuning::looks_with(int weight) noexcept {
-  if (looks()) return true;
-  // What threads lose to each other here does not matter.
-  const int sum = std::max(0, weight_.load(std::memory_order_relaxed) + weight);
-  weight_.store(sum, std::memory_order_relaxed);
-  if (sum < least_weight) return false;
-  const Lock lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock() && !is_settled()) begin_to_look();
-  return looks();
+void SubmissionTuning::weigh(int weight) noexcept {
+  const auto add = [](auto& to, auto what) {
+    const auto sum = to.load(std::memory_order_relaxed) + what;
+    to.store(sum, std::memory_order_relaxed);
+    return sum;
+  };
+  const std::uint64_t seen = add(seen_, std::uint64_t{1});
+  if (weight < 0) add(seen_of_nccl_, std::uint64_t{1});
+  const int sum = add(weight_, std::max(weight, -weight_.load(std::memory_order_relaxed)));
+  if (sum < least_weight && seen < most_without_look) return;
+  try {
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || !may_look()) return;
+    if (sum >= least_weight) return begin_to_look();
+    end_search(Stage::Blocked);
+  } catch (const std::exception&) {
+    // No memory: with the next launch, then.
+  }
 }
 
 void SubmissionTuning::begin_to_look() noexcept {
@@ -153,8 +168,10 @@ void SubmissionTuning::spend(double seconds) noexcept {
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread,
                                   bool by_nccl) noexcept {
   if (!is_settled()) {
-    if (looks_with(by_nccl ? weight_of_nccl : weight_of_launch))
+    if (looks())
       see({token_of(call), Submitter::stream_for(call), call.function});
+    else
+      weigh(by_nccl ? weight_of_nccl : weight_of_launch);
   } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
@@ -219,7 +236,8 @@ void SubmissionTuning::step(StepKind kind, std::uint64_t identity) noexcept {
 
 void SubmissionTuning::launches_graph(const GraphCall& call) noexcept {
   if (is_on_probation()) see_probation(call.stream);
-  if (is_settled() || !looks_with(weight_of_graph)) return;
+  if (is_settled()) return;
+  if (!looks()) return weigh(weight_of_graph);
   const auto identity = reinterpret_cast<std::uintptr_t>(call.exec);
   see({step_token(StepKind::GraphLaunch, identity), call.stream});
 }
@@ -410,6 +428,7 @@ void SubmissionTuning::finish() noexcept {
                 : stage == Stage::Fatal ? "fatal"
                 : !is_open              ? "settled"
                 : period_.is_found()    ? "open"
+                : most_are_of_nccl()    ? "nccl"
                                         : "nothing";
     if (search_ != nullptr) end.found = search_->state();
     end.shown = search_ == nullptr          ? in_use_.submission()
@@ -451,10 +470,11 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
 void SubmissionTuning::end_unsettled() {
   // The driver is not asked any more: what the region begins with stays without a name.
   if (const auto region = found_region()) report_.region(text_of(*region));
-  if (!looks())
-    return report_.fallback(
-        FallbackReason::NothingRepeats,
-        "The program launched too few kernels of its own, so nothing was looked for.");
+  if (most_are_of_nccl()) {
+    if (seen_.load(std::memory_order_relaxed) < most_without_look) return;
+    search_->nothing_repeats();
+    return save();
+  }
   report_.fallback(period_.is_found() ? FallbackReason::NotSettled
                                       : FallbackReason::NothingRepeats);
   if (!period_.is_found()) {

@@ -64,9 +64,11 @@ class SubmissionTuning {
   /// Whether steps are looked at. A program that launches little itself has little to gain, and
   /// would pay for the question: one that does nothing but call NCCL, or ends at once.
   [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
+  /// Whether they may be looked at later.
+  [[nodiscard]] bool may_look() const noexcept { return !is_settled() && !looks(); }
 
   /// A launch by the program, which belongs to no other region.
-  /// @param by_nccl it is one of NCCL's own; need not be known where looks()
+  /// @param by_nccl it is one of NCCL's own; need not be known but where may_look()
   [[nodiscard]] CUresult launch(const contextune_launch& call, ThreadState& thread,
                                 bool by_nccl) noexcept;
 
@@ -127,9 +129,14 @@ class SubmissionTuning {
     return probation_.is_on.load(std::memory_order_relaxed);
   }
   void search_for(std::unique_ptr<SubmissionSearch> search) noexcept;
-  /// @return whether steps are looked at now, with one that counts for so much
-  [[nodiscard]] bool looks_with(int weight) noexcept;
+  /// A launch that is not looked at yet counts for so much.
+  void weigh(int weight) noexcept;
   void begin_to_look() noexcept;
+  /// Whether that is why nothing was looked for.
+  [[nodiscard]] bool most_are_of_nccl() const noexcept {
+    return !looks() && 2 * seen_of_nccl_.load(std::memory_order_relaxed) >
+                           seen_.load(std::memory_order_relaxed);
+  }
   /// Launches are shown from now on.
   void watch() noexcept;
   /// Waits a second at most: another thread may be in the driver with it.
@@ -165,7 +172,10 @@ class SubmissionTuning {
   std::atomic<bool> is_pinned_{false};
   std::atomic<Stage> stage_{Stage::Searching};
   std::atomic<bool> looks_{false};
-  std::atomic<int> weight_{0};  ///< of launches before that
+  // Of launches before that. It does not matter if threads lose one to each other.
+  std::atomic<int> weight_{0};
+  std::atomic<std::uint64_t> seen_{0};
+  std::atomic<std::uint64_t> seen_of_nccl_{0};
 
   SubmissionReport report_;
   OpenRegions& open_;

@@ -211,6 +211,12 @@ __attribute__((visibility("default"))) const struct contextune_core* contextune_
   return &core;
 }
 
+/* For an NCCL that asks whether its caller is seen in a call that is not shown. */
+__attribute__((visibility("default"))) void recording_core_messages(int* here, unsigned* others) {
+  *here = frontend->in_message();
+  *others = frontend->messages_under_way();
+}
+
 /* For a client that asks how many launches went past the core. */
 __attribute__((visibility("default"))) unsigned long long recording_core_passed(void) {
   return frontend != NULL ? frontend->launches_passed() : 0;

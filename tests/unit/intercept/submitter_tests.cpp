@@ -854,14 +854,21 @@ TEST_CASE("Nothing is looked for before the program has launched enough itself, 
   launch(1, false);
   CHECK(program.tuning->looks());
   CHECK(program.held() == 1);
+}
 
-  SECTION("of which the log tells") {
-    Submitting idle;
-    idle.tuning->start({true, {8}});
-    for (int i = 0; i < 100; ++i) (void)idle.launch_watched(idle.function("step"), on, true);
-    idle.tuning->finish();
-    CHECK(idle.log().find("too few kernels of its own") != std::string::npos);
-  }
+TEST_CASE("A program most of whose launches are NCCL's is not watched for long", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.tuning->start({true, {8}});
+  for (int i = 0; i < 4095; ++i)
+    (void)program.launch_watched(program.function("step"), on, i % 5 != 0);
+  CHECK(program.tuning->watches());
+  (void)program.launch_watched(program.function("step"), on, true);
+  CHECK_FALSE(program.tuning->watches());
+  CHECK_FALSE(program.tuning->looks());
+  program.tuning->finish();
+  CHECK(program.log().find("state=nccl") != std::string::npos);
+  CHECK(program.log().find("nothing_repeats") == std::string::npos);
 }
 
 TEST_CASE("Launches go out as the winner does while something else is being compared",
