@@ -69,6 +69,10 @@ class Prove(CommandTest):
         result = self.prove(OPEN_RUNS="9", REASON="nothing_repeats", HELPER="event=submission region=auto state=settled")
         self.assertRegex(result.stderr, r"search +settled after 1 run of ")
 
+    def test_launches_that_are_left_to_nccl_are_not_said_to_be_settled(self):
+        left = "event=submission region=auto state=nccl"
+        self.assertRegex(self.prove(HELPER=left).stderr, r"search +nothing was searched: most launches are NCCL's\n")
+
     def test_times_may_differ_and_results_may_not(self):
         times = self.prove(THEN="print(f'took {10 ** (len(runs) % 4):6} us, x = a')")
         self.assertRegex(times.stderr, r"output +the same but for numbers, of which lines with times may")

@@ -113,6 +113,8 @@ class Summary(CommandTest):
         last = self.report_of(FOUND + unsettled + submission("open", "chained", run=4))
         self.assertIn("(run 4 of at most 4): launches go out chained so far, and the next run stays with that\n",
                       last)
+        of_nccl = self.report_of(submission("nccl", "as written", images=0))
+        self.assertIn("    launches: as written, since most are NCCL's\n", of_nccl)
         none = self.report_of(submission("nothing", "as written", images=0))
         self.assertIn("    launches: as written, since nothing repeats\n", none)
 

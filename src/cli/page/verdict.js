@@ -40,6 +40,7 @@ const submissionStates = {
   pinned: ["PINNED", "as --force says"],
   turns: ["IN TURNS", "in turns with as written, as --force says"],
   nothing: ["AS WRITTEN", "nothing repeats, so launches go out as written"],
+  nccl: ["AS WRITTEN", "most launches are NCCL's, so they go out as written"],
   fatal: ["AS WRITTEN", "an earlier run did not come to its end otherwise"],
 };
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <functional>
 
 #include <algorithm>
 #include <array>
@@ -157,14 +158,29 @@ bool says(const RunWatch& watch, std::string_view reason) {
   });
 }
 
+bool has_region(const RunWatch& watch, const std::function<bool(const log::RegionReport&)>& is_it) {
+  const auto& processes = watch.processes();
+  return std::ranges::any_of(processes, [&](const log::ProcessReport& process) {
+    return std::ranges::any_of(process.regions, is_it);
+  });
+}
+
 // A helper process of the program may find nothing where the program itself does.
 bool has_settled(const RunWatch& watch) {
-  const auto& processes = watch.processes();
-  return std::ranges::any_of(processes, [](const log::ProcessReport& process) {
-    return std::ranges::any_of(process.regions, [](const log::RegionReport& region) {
-      return region.submission && region.submission->state == "settled";
-    });
+  return has_region(watch, [](const log::RegionReport& region) {
+    return region.submission && region.submission->state == "settled";
   });
+}
+
+// And no other region was tuned.
+bool is_left_to_nccl(const RunWatch& watch) {
+  return has_region(watch,
+                    [](const log::RegionReport& region) {
+                      return region.submission && region.submission->state == "nccl";
+                    }) &&
+         !has_region(watch, [](const log::RegionReport& region) {
+           return region.name != "auto" && !region.confirms.empty();
+         });
 }
 
 class Prover {
@@ -249,10 +265,14 @@ class Prover {
         return;
       }
       if (says(watch, "not_settled")) continue;
-      settled_ = says(watch, "nothing_repeats") && !has_settled(watch)
-                     ? "nothing was found that repeats"
-                     : "settled after " + count_text(static_cast<unsigned>(i), "run", "runs") +
-                           " of " + took;
+      if (!has_settled(watch) && is_left_to_nccl(watch)) {
+        settled_ = "nothing was searched: most launches are NCCL's";
+      } else if (!has_settled(watch) && says(watch, "nothing_repeats")) {
+        settled_ = "nothing was found that repeats";
+      } else {
+        settled_ =
+            "settled after " + count_text(static_cast<unsigned>(i), "run", "runs") + " of " + took;
+      }
       return;
     }
     settled_ = "not settled after " + std::to_string(most_settling_runs) + " runs of " + took +

@@ -140,6 +140,7 @@ void ModuleVariables::context_goes_away(CUcontext context) noexcept {
   // Its modules and functions go, too, and their handles are made again for others.
   libraries_.clear();
   function_libraries_.clear();
+  for (auto& last : last_of_function_) last.store(0, std::memory_order_relaxed);
   const auto goes_along = [&](const auto& one) {
     const CUcontext home = one.second.context;
     return home != nullptr && (context == nullptr || home == context);

@@ -52,10 +52,10 @@ std::uint64_t FoundCollectives::token_of(const contextune_nccl_call& call) noexc
 
 FoundCollectives::Action FoundCollectives::look(const contextune_nccl_call& call) {
   const std::lock_guard lock(mutex_);
-  if (finder_ == nullptr) return Action::Nothing;
+  if (finder_ == nullptr || !looks()) return Action::Nothing;
   Action action = Action::Nothing;
   if (call.kind == contextune_nccl_collective) {
-    if (call.group_depth > 0 && !sees_groups_.exchange(true)) gate_->show_messages(true);
+    if (call.group_depth > 0 && !std::exchange(sees_groups_, true)) gate_->show_messages(true);
     const PeriodStep step = finder_->see(token_of(call));
     if (step == PeriodStep::Broken || step == PeriodStep::Restarts) {
       is_due_ = false;
@@ -118,8 +118,9 @@ void FoundCollectives::begin_entry() {
 }
 
 void FoundCollectives::look_no_more() noexcept {
+  const std::lock_guard lock(mutex_);
   if (!looks_.exchange(false)) return;
-  if (sees_groups_.exchange(false)) gate_->show_messages(false);
+  if (sees_groups_) gate_->show_messages(false);
   if (region_ != nullptr) gate_->show_messages(false);
 }
 

@@ -66,7 +66,6 @@ class FoundCollectives {
   void look_no_more() noexcept;
 
   std::atomic<bool> looks_{false};
-  std::atomic<bool> sees_groups_{false};  ///< a collective came in one, so their beginnings count
   std::atomic<LaunchRegion*> open_{nullptr};
   std::atomic<std::uint64_t> most_repeated_{0};  ///< written under the mutex
   std::atomic<bool> begins_{false};  ///< a thread begins an entry: another one's is none
@@ -76,6 +75,7 @@ class FoundCollectives {
   std::function<void()> measures_;
   ProcessStore* store_ = nullptr;
   ReplayGate* gate_ = nullptr;
+  bool sees_groups_ = false;            ///< a collective came in one, so their beginnings count
   std::optional<UnansweredRuns> runs_;  ///< from the first stretch on
   LaunchRegion* region_ = nullptr;
   std::uint64_t entries_ = 0;

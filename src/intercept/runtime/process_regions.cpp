@@ -78,9 +78,10 @@ LaunchRegion& ProcessRegions::find_or_make(const std::string& name, const Option
     made = std::make_shared<TunedRegion>(name, options, services_, as,
                                          is_found ? Takes::Collectives : Takes::All);
   }
+  LaunchRegion& region = *by_name_.emplace(name, std::move(made)).first->second;
   // What finds collectives asks for itself.
   if (kind != Kind::FoundCollectives) services_.gate.show_messages(true);
-  return *by_name_.emplace(name, std::move(made)).first->second;
+  return region;
 }
 
 LaunchRegion* ProcessRegions::of_mark(const RegionMark& mark) noexcept {

@@ -11,7 +11,7 @@ constexpr double share_for_loads = 0.9;
 }  // namespace
 
 double SubmissionCosts::seconds_since_first() const noexcept {
-  return first_ns_ == 0 ? 0 : 1e-9 * static_cast<double>(monotonic_ns() - first_ns_);
+  return first_ns() == 0 ? 0 : 1e-9 * static_cast<double>(monotonic_ns() - first_ns());
 }
 
 void SubmissionCosts::charge(SubmissionSearch& search, const SubmissionInUse& in_use) {

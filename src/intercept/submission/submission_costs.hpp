@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "core/submission/submission_search.hpp"
@@ -17,11 +18,14 @@ class SubmissionCosts {
 
   [[nodiscard]] const SubmissionLimits& limits() const noexcept { return limits_; }
 
-  /// A launch by the program: the first one counts.
+  /// A launch by the program: the first one counts. Any thread.
   void see_launch() noexcept {
-    if (first_ns_ == 0) first_ns_ = monotonic_ns();
+    std::uint64_t none = 0;
+    if (first_ns() == 0) (void)first_ns_.compare_exchange_strong(none, monotonic_ns());
   }
-  [[nodiscard]] std::uint64_t first_ns() const noexcept { return first_ns_; }
+  [[nodiscard]] std::uint64_t first_ns() const noexcept {
+    return first_ns_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] double seconds_since_first() const noexcept;
 
   /// Steps that were looked at.
@@ -59,7 +63,7 @@ class SubmissionCosts {
   static constexpr std::uint64_t longest_look_ns = 2'000;
 
   const SubmissionLimits limits_;
-  std::uint64_t first_ns_ = 0;  ///< 0: nothing was launched yet
+  std::atomic<std::uint64_t> first_ns_{0};  ///< 0: nothing was launched yet
   std::uint64_t steps_ = 0;
   std::uint64_t looks_ns_ = 0;  ///< they took
   double charged_ = 0;          ///< seconds

@@ -13,13 +13,10 @@ namespace {
 constexpr std::uint64_t leader_waits_ns = 20'000;
 /// In so many steps the longest period would have come three times.
 constexpr std::uint64_t steps_without_period = std::uint64_t{3} * PeriodFinder::longest;
-/// Launches that speak for a look weigh so much in all; NCCL's speak against it.
+/// Launches weigh so much in all before a look pays.
 constexpr int least_weight = 256;
-constexpr int weight_of_launch = 4;
-constexpr int weight_of_nccl = -1;
-constexpr int weight_of_graph = 64;
-/// After so many launches without a look there is none.
-constexpr std::uint64_t most_without_look = 4096;
+/// After so many launches without a look there is none. Programs may begin with NCCL alone.
+constexpr std::uint64_t most_without_look = 16384;
 /// After so many launches, the winner of an earlier run is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 /// Where fewer of these launches than that went out in graphs, it stays so.
@@ -110,23 +107,23 @@ void SubmissionTuning::search_for(std::unique_ptr<SubmissionSearch> search) noex
   blocks_.measure_for(*search_);
 }
 
-void SubmissionTuning::weigh(int weight) noexcept {
-  const auto add = [](auto& to, auto what) {
-    const auto sum = to.load(std::memory_order_relaxed) + what;
-    to.store(sum, std::memory_order_relaxed);
-    return sum;
-  };
-  const std::uint64_t seen = add(seen_, std::uint64_t{1});
-  if (weight < 0) add(seen_of_nccl_, std::uint64_t{1});
-  const int sum = add(weight_, std::max(weight, -weight_.load(std::memory_order_relaxed)));
-  if (sum < least_weight && seen < most_without_look) return;
+void SubmissionTuning::weigh(Weighed what) noexcept {
+  costs_.see_launch();
+  const std::uint64_t seen = seen_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (what == Weighed::LaunchOfNccl) seen_of_nccl_.fetch_add(1, std::memory_order_relaxed);
+  // Threads may lose some to each other.
+  const int weight = std::max(0, weight_.load(std::memory_order_relaxed) + static_cast<int>(what));
+  weight_.store(weight, std::memory_order_relaxed);
+  if (weight < least_weight && seen < most_without_look) return;
+  const Lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !may_look()) return;
+  if (weight >= least_weight) return begin_to_look();
   try {
-    const Lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !may_look()) return;
-    if (sum >= least_weight) return begin_to_look();
+    is_left_to_nccl_ = true;
+    in_use_.loads().leave_all(false);
     end_search(Stage::Blocked);
   } catch (const std::exception&) {
-    // No memory: with the next launch, then.
+    // No memory: launches go out as they do.
   }
 }
 
@@ -171,7 +168,7 @@ CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& th
     if (looks())
       see({token_of(call), Submitter::stream_for(call), call.function});
     else
-      weigh(by_nccl ? weight_of_nccl : weight_of_launch);
+      weigh(by_nccl ? Weighed::LaunchOfNccl : Weighed::Launch);
   } else if (is_on_probation()) {
     see_probation(Submitter::stream_for(call));
   }
@@ -237,7 +234,7 @@ void SubmissionTuning::step(StepKind kind, std::uint64_t identity) noexcept {
 void SubmissionTuning::launches_graph(const GraphCall& call) noexcept {
   if (is_on_probation()) see_probation(call.stream);
   if (is_settled()) return;
-  if (!looks()) return weigh(weight_of_graph);
+  if (!looks()) return weigh(Weighed::Graph);
   const auto identity = reinterpret_cast<std::uintptr_t>(call.exec);
   see({step_token(StepKind::GraphLaunch, identity), call.stream});
 }
@@ -423,13 +420,13 @@ void SubmissionTuning::finish() noexcept {
     if (is_open) end_unsettled();
     stored_.save_length(costs_.seconds_since_first());
     SubmissionReport::End end;
-    end.state = takes_turns             ? "turns"
-                : is_pinned             ? "pinned"
-                : stage == Stage::Fatal ? "fatal"
-                : !is_open              ? "settled"
-                : period_.is_found()    ? "open"
-                : most_are_of_nccl()    ? "nccl"
-                                        : "nothing";
+    end.state = takes_turns                      ? "turns"
+                : is_pinned                      ? "pinned"
+                : stage == Stage::Fatal          ? "fatal"
+                : !is_open                       ? "settled"
+                : period_.is_found()             ? "open"
+                : !looks() && most_are_of_nccl() ? "nccl"
+                                                 : "nothing";
     if (search_ != nullptr) end.found = search_->state();
     end.shown = search_ == nullptr          ? in_use_.submission()
                 : end.found.verdict.settled ? end.found.verdict.winner
@@ -470,10 +467,15 @@ std::optional<RegionOutcome> SubmissionTuning::outcome() noexcept {
 void SubmissionTuning::end_unsettled() {
   // The driver is not asked any more: what the region begins with stays without a name.
   if (const auto region = found_region()) report_.region(text_of(*region));
-  if (most_are_of_nccl()) {
-    if (seen_.load(std::memory_order_relaxed) < most_without_look) return;
+  if (is_left_to_nccl_) {
     search_->nothing_repeats();
     return save();
+  }
+  if (!looks()) {
+    if (!most_are_of_nccl())
+      report_.fallback(FallbackReason::NothingRepeats,
+                       "The program launched too few kernels for a look to pay.");
+    return;
   }
   report_.fallback(period_.is_found() ? FallbackReason::NotSettled
                                       : FallbackReason::NothingRepeats);

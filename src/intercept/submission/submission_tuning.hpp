@@ -110,7 +110,7 @@ class SubmissionTuning {
   };
   enum class Stage : std::uint8_t {
     Searching,  ///< or about to begin
-    Blocked,    ///< what is left cannot be measured in this run
+    Blocked,    ///< what is left cannot be measured in this run, or is NCCL's for the most part
     Settled,
     Fatal,  ///< another way than as written was, in an earlier run
     Finished,
@@ -129,13 +129,15 @@ class SubmissionTuning {
     return probation_.is_on.load(std::memory_order_relaxed);
   }
   void search_for(std::unique_ptr<SubmissionSearch> search) noexcept;
-  /// A launch that is not looked at yet counts for so much.
-  void weigh(int weight) noexcept;
+  /// What speaks for a look, or against it, and how much.
+  enum class Weighed : std::int8_t { Launch = 4, LaunchOfNccl = -1, Graph = 64 };
+  /// A launch that is not looked at yet.
+  void weigh(Weighed what) noexcept;
   void begin_to_look() noexcept;
-  /// Whether that is why nothing was looked for.
+  /// Of the launches that were weighed.
   [[nodiscard]] bool most_are_of_nccl() const noexcept {
-    return !looks() && 2 * seen_of_nccl_.load(std::memory_order_relaxed) >
-                           seen_.load(std::memory_order_relaxed);
+    return 2 * seen_of_nccl_.load(std::memory_order_relaxed) >
+           seen_.load(std::memory_order_relaxed);
   }
   /// Launches are shown from now on.
   void watch() noexcept;
@@ -172,7 +174,7 @@ class SubmissionTuning {
   std::atomic<bool> is_pinned_{false};
   std::atomic<Stage> stage_{Stage::Searching};
   std::atomic<bool> looks_{false};
-  // Of launches before that. It does not matter if threads lose one to each other.
+  // Of launches before that.
   std::atomic<int> weight_{0};
   std::atomic<std::uint64_t> seen_{0};
   std::atomic<std::uint64_t> seen_of_nccl_{0};
@@ -185,7 +187,8 @@ class SubmissionTuning {
   SubmissionEvents events_;
   StoredSubmission stored_;
   std::unique_ptr<SubmissionSearch> search_;
-  SubmissionStep told_;  ///< the step that was last said
+  bool is_left_to_nccl_ = false;  ///< so nothing is watched any more
+  SubmissionStep told_;           ///< the step that was last said
   SubmissionCosts costs_;
   FollowedPeriod period_;
   Probation probation_;

@@ -860,7 +860,7 @@ TEST_CASE("A program most of whose launches are NCCL's is not watched for long",
   Submitting program;
   const CUstream on = program.stream();
   program.tuning->start({true, {8}});
-  for (int i = 0; i < 4095; ++i)
+  for (int i = 0; i < 16383; ++i)
     (void)program.launch_watched(program.function("step"), on, i % 5 != 0);
   CHECK(program.tuning->watches());
   (void)program.launch_watched(program.function("step"), on, true);
@@ -869,6 +869,16 @@ TEST_CASE("A program most of whose launches are NCCL's is not watched for long",
   program.tuning->finish();
   CHECK(program.log().find("state=nccl") != std::string::npos);
   CHECK(program.log().find("nothing_repeats") == std::string::npos);
+}
+
+TEST_CASE("Four launches of graphs are enough for a look, and three are not", "[submitter]") {
+  Submitting program;
+  program.tuning->start({true, {8}});
+  const GraphCall graph(contextune_fn_cuGraphLaunch, nullptr, program.stream());
+  for (int i = 0; i < 3; ++i) program.tuning->launches_graph(graph);
+  CHECK_FALSE(program.tuning->looks());
+  program.tuning->launches_graph(graph);
+  CHECK(program.tuning->looks());
 }
 
 TEST_CASE("Launches go out as the winner does while something else is being compared",
