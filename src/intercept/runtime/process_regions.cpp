@@ -9,6 +9,7 @@
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
 #include "intercept/marks/open_regions.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/regions/discovered_region.hpp"
 #include "intercept/regions/process_region.hpp"
