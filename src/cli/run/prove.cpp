@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <functional>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include <contextune/error.hpp>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <regex>
 
@@ -172,7 +172,7 @@ bool has_settled(const RunWatch& watch) {
   });
 }
 
-// And no other region was tuned.
+// Launches are NCCL's for the most part, and no other region was tuned.
 bool is_left_to_nccl(const RunWatch& watch) {
   return has_region(watch,
                     [](const log::RegionReport& region) {

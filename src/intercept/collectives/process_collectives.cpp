@@ -67,16 +67,17 @@ ProcessCollectives& process_collectives() noexcept {
   return *one;
 }
 
-bool ProcessCollectives::is_inside() noexcept {
-  if (this_thread().collectives.repeated() != nullptr || this_call.is_inside) return true;
+bool ProcessCollectives::is_in_message() noexcept {
   const ReplayGate* const gate = process_collectives().gate_;
   return gate != nullptr && gate->is_in_message();
 }
 
+bool ProcessCollectives::is_inside() noexcept {
+  return this_thread().collectives.repeated() != nullptr || this_call.is_inside || is_in_message();
+}
+
 std::span<const DecisionMade> ProcessCollectives::made() noexcept {
-  const ReplayGate* const gate = process_collectives().gate_;
-  const bool is_shown = gate == nullptr || !gate->is_in_message();
-  if (this_thread().collectives.repeated() != nullptr || !is_shown) return {};
+  if (this_thread().collectives.repeated() != nullptr || is_in_message()) return {};
   return {this_call.made.data(),
           std::min<std::size_t>(this_call.num_made, ThreadCollectives::most_made)};
 }

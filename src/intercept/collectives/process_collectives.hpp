@@ -126,6 +126,8 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// @return whether the communicator never used that cell before
   bool use(std::uint64_t context, collective::Cell cell) noexcept;
 
+  /// Whether this thread is inside a call that was not shown.
+  [[nodiscard]] static bool is_in_message() noexcept;
   void enter(const contextune_nccl_call& call, int step) noexcept;
   /// begin() of a call that the others see already.
   void start(const contextune_nccl_call& call, LaunchRegion* region, bool counts,

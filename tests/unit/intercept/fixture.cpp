@@ -249,7 +249,9 @@ Program::Program(Options options) {
   frontend_.launches_passed = &passed;
   frontend_.depth = [] { return &depth; };
   frontend_.calls_ended = [](std::uint64_t) { return others_left ? 1 : 0; };
+  frontend_.messages_under_way = [] { return another_in_message ? 1U : 0U; };
   others_left = true;
+  another_in_message = false;
   process_ = new intercept::ProcessRuntime(&frontend_, options, {});
   process_->services().variables.loaded(simulation.module, image);
 }

@@ -142,6 +142,8 @@ class Program {
   static inline std::map<std::string, void*, std::less<>> replaced;
   /// Whether the frontend finds no other thread inside the driver.
   static inline bool others_left = true;
+  /// Whether another thread is inside a call of NCCL that is not shown.
+  static inline bool another_in_message = false;
 
  private:
   ScratchFolder folder_;

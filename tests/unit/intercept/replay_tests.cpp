@@ -290,6 +290,19 @@ TEST_CASE_METHOD(ReplayedAdder,
   adder.holds(2);
 }
 
+TEST_CASE_METHOD(ReplayedAdder, "A recording does not begin while another thread is in a message",
+                 "[replay]") {
+  Program::another_in_message = true;
+  program.steps(1, [&] {
+    Program::another_in_message = false;  // it is over before the region is
+    adder.run();
+  });
+  CHECK(program.said("fallback", {"reason=other_thread", "began", "was inside a call of NCCL"}));
+  CHECK(program.lines("replay").empty());
+  program.steps(1, [&] { adder.run(); });
+  CHECK(program.said("replay", {"visit=2"}));
+}
+
 TEST_CASE("A replay that waits for builds ends when another thread wants the GPU", "[replay]") {
   const ScratchFolder folder;
   const std::string path = folder.path("module");
