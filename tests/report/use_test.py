@@ -57,6 +57,26 @@ class Use(PageTestCase):
             count = int(self.column("#site-table", "configs")[self.column("#site-table", "site").index(site)])
             self.assertEqual(len(self.column("#config-table", "config")), count)
 
+    def test_the_page_says_why_launches_go_out_as_they_do(self):
+        for state, word, sentence in (
+            ("open", "NOT SETTLED", "(run 2 of at most 4); launches go out chained so far"),
+            ("pinned", "PINNED", "as --force says"),
+            ("nothing", "AS WRITTEN", "nothing repeats"),
+            ("nccl", "AS WRITTEN", "most launches are NCCL's"),
+            ("settled", "AS WRITTEN", "nothing else was shown to be faster"),
+        ):
+            with self.subTest(state=state):
+                head = "2026-11-20T20:33:53.120Z run=7f3a pid=4242 rank=0 level=info event="
+                self.browser.open(self.reports.of_text(state, (
+                    f'{head}start version=0.1.0 program=./engine gpu=G compute_capability=9.0 num_sms=132 driver=13.0 '
+                    "simulated=yes mode=auto regions=auto timer=cupti\n"
+                    f"{head}submission region=auto launches=chained state={state} run=2 most_runs=4 chained=1 held=0 "
+                    "batches=0 late=0 graph_launches=0 in_graphs=0 graphs=0 images=0 kernels=0 images_left=0 "
+                    "images_unneeded=0 kept_bytes=0 load_us=0\n").encode()).as_uri())
+                shown = self.browser.run("return document.body.innerText")
+                self.assertIn(word, shown)
+                self.assertIn(sentence, shown)
+
     def test_a_column_sorts_both_ways_and_says_so(self):
         self.open_demo()
         for head in ("default", "winner"):
