@@ -28,6 +28,7 @@ constexpr const char* table_ptx =
 /// A driver whose modules and libraries have variables, and how often it was asked for one.
 struct Variables {
   std::map<std::pair<const void*, std::string>, CUdeviceptr> addresses;
+  CUlibrary of_kernels = library_a;
   int asked = 0;
 
   CUresult find(CUdeviceptr* address, std::size_t* bytes, const void* handle, const char* name) {
@@ -64,7 +65,7 @@ Driver make_driver() {
     return CUDA_ERROR_UNKNOWN;
   };
   driver.cuKernelGetLibrary = [](CUlibrary* library, CUkernel) {
-    *library = library_a;
+    *library = variables.of_kernels;
     return CUDA_SUCCESS;
   };
   return driver;
@@ -195,6 +196,29 @@ TEST_CASE_METHOD(SeveralModules,
   modules.unloads(library_a);
   CHECK_FALSE(modules.of(function_of(module_a))->unknown.empty());
   CHECK_FALSE(modules.of(function_of(module_b))->unknown.empty());
+}
+
+TEST_CASE_METHOD(SeveralModules, "A function whose handle is made again is another one's library's",
+                 "[variables]") {
+  modules.loaded(library_a, counter_ptx);
+  modules.loaded(library_b, counter_ptx);
+  variables.addresses = {{{module_a, "counter"}, 0x1000}};
+  const CUfunction function = function_of(module_a).function;
+  const auto kernel = reinterpret_cast<CUkernel>(0x500);
+  modules.belongs(function, kernel);
+  CHECK(modules.is_known(function, kernel));
+  CHECK(modules.owner_of(function_of(module_a)) == library_a);
+
+  SECTION("its context has gone") {
+    modules.context_goes_away(reinterpret_cast<CUcontext>(0x10));
+  }
+  SECTION("its library has gone") {
+    modules.unloads(library_a);
+  }
+  CHECK_FALSE(modules.is_known(function, kernel));
+  variables.of_kernels = library_b;
+  modules.belongs(function, kernel);
+  CHECK(modules.owner_of(function_of(module_a)) == library_b);
 }
 
 TEST_CASE_METHOD(SeveralModules, "What cannot be told comes with its reason", "[variables]") {
