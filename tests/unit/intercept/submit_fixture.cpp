@@ -12,7 +12,10 @@
 #include <simcuda/cubin.hpp>
 #include <simcuda/kernel.hpp>
 
+#include "core/submission/submission_stored.hpp"
 #include "intercept/program/code_load.hpp"
+#include "intercept/submission/stored_program.hpp"
+#include "intercept/submission/stored_submission.hpp"
 #include "tests/file_text.hpp"
 
 using namespace contextune::intercept;
@@ -108,13 +111,14 @@ contextune::log::RankLog::Settings settings_in(const std::string& folder) {
   return settings;
 }
 
-/// Has nothing, or breaks where it is read.
-class EmptyStore final : public contextune::Store {
+/// Has what it was given, keeps nothing, or breaks where it is read.
+class GivenStore final : public contextune::Store {
  public:
-  explicit EmptyStore(const bool& breaks) : breaks_(breaks) {}
+  GivenStore(const bool& breaks, const contextune::StoredEntry& given)
+      : breaks_(breaks), given_(given) {}
   contextune::StoredEntry load(const contextune::StoreIdentity&) override {
     if (breaks_) throw std::runtime_error("the store breaks");
-    return {};
+    return given_;
   }
   bool save(const contextune::StoreIdentity&, const std::vector<contextune::StoredSite>&,
             const std::optional<contextune::StoredConfirm>&) override {
@@ -123,6 +127,7 @@ class EmptyStore final : public contextune::Store {
 
  private:
   const bool& breaks_;
+  const contextune::StoredEntry& given_;
 };
 
 }  // namespace
@@ -145,7 +150,7 @@ struct Submitting::Parts {
         submitter(driver, launcher, submitted, captures, memory, &frontend,
                   [&program](const std::string& why) { program.not_gathered.push_back(why); }),
         store(
-            std::make_unique<EmptyStore>(store_breaks), "", {}, log,
+            std::make_unique<GivenStore>(store_breaks, stored), "", {}, log,
             [] { return contextune::TuningEnvironment{}; }, [](auto) { return true; }),
         graphs(driver, &frontend, stopped),
         chained_graphs(
@@ -172,6 +177,7 @@ struct Submitting::Parts {
   SubmittedKernels submitted;
   Submitter submitter;
   bool store_breaks = false;
+  contextune::StoredEntry stored;
   ProcessStore store;
   std::atomic<bool> stopped{false};
   GraphTable graphs;
@@ -250,6 +256,15 @@ CUmodule Submitting::load_module(const std::string& bytes) {
   REQUIRE(load(contextune_fn_cuModuleLoadData, {&to, &code}) == CUDA_SUCCESS);
   parts_->variables.loaded(loaded, bytes.data());
   return loaded;
+}
+
+void Submitting::found_earlier(const contextune::SubmissionState& state, bool same_software) {
+  const contextune::intercept::StoredProgram program(parts_->store);
+  contextune::StoredSite site = contextune::stored_submission(
+      state, contextune::intercept::StoredSubmission::site, program.key(), {});
+  site.image = program.build();
+  site.same_software = same_software;
+  parts_->stored.sites.push_back(std::move(site));
 }
 
 CUfunction Submitting::function(const char* name) const {

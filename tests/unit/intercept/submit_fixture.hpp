@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/submission/submission_state.hpp"
 #include "fixture.hpp"
 #include "intercept/submission/submission_tuning.hpp"
 #include "intercept/submit/submitter.hpp"
@@ -40,6 +41,9 @@ class Submitting {
   /// Machine code of `step`, `scale`, `triggering`, `waiting`, `mapping` and `fencing`, which
   /// compute the same: y = x * factor + 1.
   static const std::string& image();
+
+  /// Before `tuning` is started: an earlier run of this program has come so far.
+  void found_earlier(const contextune::SubmissionState& state, bool same_software);
 
   CUresult load(contextune_fn fn, std::initializer_list<void*> arguments);
   CUmodule load_module(const std::string& bytes = image());

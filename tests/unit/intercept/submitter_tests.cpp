@@ -856,6 +856,24 @@ TEST_CASE("Nothing is looked for before the program has launched enough itself, 
   CHECK(program.held() == 1);
 }
 
+TEST_CASE("The winner of an earlier run is used from the first launch, and looked at if in doubt",
+          "[submitter]") {
+  Submitting program;
+  contextune::SubmissionState state;
+  state.choices = {true, {8}};
+  state.verdict.winner = {.gathered = 8};
+  state.verdict.settled = true;
+  const bool same_software = GENERATE(true, false);
+  program.found_earlier(state, same_software);
+  program.tuning->start({true, {8}});
+  CHECK(program.tuning->looks() == !same_software);
+  CHECK((program.log().find("reason=doubted_winner") != std::string::npos) == !same_software);
+  const CUstream on = program.stream();
+  // The first of a kernel is never held.
+  for (int i = 0; i < 2; ++i) (void)program.launch_watched(program.function("step"), on);
+  CHECK(program.held() == 1);
+}
+
 TEST_CASE("A program most of whose launches are NCCL's is not watched for long", "[submitter]") {
   Submitting program;
   const CUstream on = program.stream();
